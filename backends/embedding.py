@@ -1,0 +1,178 @@
+"""Recall by meaning: exact cosine over unit vectors that lie in the store's own file.
+
+Vectors are pulled by `refresh`, in the order of ids and a transaction a batch, so that what is missing is always what
+comes after the last one: a killed refresh goes on where it stopped. Each vector stands beside its encoder's name, and one
+encoder's vectors are never compared with another's. In memory they form one matrix, which follows the file: new rows
+are appended, and when something was deleted (by whichever process) what is left is looked at again.
+"""
+
+import threading
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experience.errors import EncoderError, InvalidInput
+from experience.protocols import Encoder, Filter, Hit, Progress
+from experience.store import SqliteStore
+from experience.tokens import has_words
+
+_FEW, _BATCH = 32, 512  # texts in a transaction: few while little is missing, so that progress can be seen
+_CATCH_UP = 64  # texts that a recall embeds by itself before it answers
+_DECIMALS = 6  # of a score: beyond them equal texts differ by the position of their rows in the matrix
+
+
+class EmbeddingBackend:
+    """Cosine between the situation asked about and the situations recorded."""
+
+    def __init__(self, store: SqliteStore, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._store = store
+        self._lock = threading.Lock()
+        self._rows = _Rows(encoder.width)
+        self._removals = -1
+
+    def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
+        """At most k hits, best first, equal scores newest first; the score is the cosine, from -1 to 1.
+
+        Takes in up to 64 missing vectors first; with more missing it warns, since what has no vector cannot be found.
+        """
+        if k < 0:
+            raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+        if k == 0 or not has_words(situation):
+            return []
+        self._catch_up()
+        query = self._encode([situation])[0]
+        with self._lock:
+            self._follow()
+            ids, scores = self._rows.scores(query, self._allowed(where))
+        best = _best(ids, scores, k)
+        return [Hit(int(ids[at]), float(scores[at]), f"embedding {rank}") for rank, at in enumerate(best, 1)]
+
+    def pending(self) -> int:
+        """How many episodes have no vector of this encoder yet."""
+        sql, parameters = self._missing("count(*)")
+        return int(self._store.read(sql, parameters)[0][0])
+
+    def refresh(self, progress: Progress | None = None) -> int:
+        """Embed what has no vector of this encoder yet, and make it the store's encoder once nothing is missing."""
+        total, done = self.pending(), 0
+        while taken := self._pull(_FEW if total <= _BATCH else _BATCH):
+            done += taken
+            if progress:
+                progress(done, max(total, done))
+        if self._store.setting("encoder") != self.encoder.name:
+            self._store.remember("encoder", self.encoder.name)
+        return done
+
+    def _catch_up(self) -> None:
+        if self._pull(_CATCH_UP) == _CATCH_UP and (missing := self.pending()):
+            warnings.warn(
+                f"{missing} episodes have no vector yet and cannot be found by embedding; run refresh()", stacklevel=4
+            )
+
+    def _pull(self, most: int) -> int:
+        """Embed the next missing texts, at most so many, in one transaction; how many there were."""
+        sql, parameters = self._missing("e.id, e.situation")
+        found = self._store.read(f"{sql} ORDER BY e.id LIMIT ?", (*parameters, most))
+        if not found:
+            return 0
+        vectors = self._encode([situation for _, situation in found]).astype("<f4")
+        name, width = self.encoder.name, self.encoder.width
+        rows = [(self._store.namespace, name, width, vector.tobytes(), id) for (id, _), vector in zip(found, vectors, strict=True)]
+        selection, parameters = self._store.selection()
+        sql = f"""INSERT OR IGNORE INTO vectors (episode_id, namespace, encoder, width, vector)
+            SELECT e.id, ?, ?, ?, ? FROM episodes e WHERE e.id = ? AND e.id IN ({selection})"""
+        with self._store.write() as db:
+            # In the meantime an episode may have gone, or another process may have embedded it.
+            db.conn.executemany(sql, [(*row, *parameters) for row in rows])
+        return len(found)
+
+    def _missing(self, columns: str) -> tuple[str, list[object]]:
+        """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""
+        selection, parameters = self._store.selection()
+        last = "SELECT coalesce(max(episode_id), 0) FROM vectors WHERE namespace = ? AND encoder = ?"
+        sql = f"SELECT {columns} FROM episodes e WHERE e.id IN ({selection} AND e.id > ({last}))"
+        return sql, [*parameters, self._store.namespace, self.encoder.name]
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self.encoder.encode(texts)
+        if vectors.shape != (len(texts), self.encoder.width):
+            raise EncoderError(
+                f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
+                f"({len(texts)}, {self.encoder.width})"
+            )
+        return vectors
+
+    def _follow(self) -> None:
+        """Bring the matrix to where the file is."""
+        space = (self._store.namespace, self.encoder.name)
+        removals = self._store.read("SELECT count FROM removals WHERE namespace = ?", space[:1])
+        count = int(removals[0][0]) if removals else 0
+        sql = "SELECT id, episode_id, vector FROM vectors WHERE namespace = ? AND encoder = ? AND id > ? ORDER BY id"
+        self._rows.append(self._store.read(sql, (*space, self._rows.last)))
+        if count != self._removals:
+            left = self._store.read("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space)
+            self._rows.keep(np.fromiter((id for (id,) in left), dtype=np.int64, count=len(left)))
+            self._removals = count
+
+    def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
+        """The ids that pass the filter, or None for all of them."""
+        expiring = "SELECT 1 FROM episodes WHERE namespace = ? AND expires_at IS NOT NULL LIMIT 1"
+        if not where and not self._store.read(expiring, (self._store.namespace,)):
+            return None
+        selection, parameters = self._store.selection(where)
+        found = self._store.read(selection, parameters)
+        return np.fromiter((id for (id,) in found), dtype=np.int64, count=len(found))
+
+
+class _Rows:
+    """A matrix that grows: float32 vectors, the episode of each row, and the last vector id seen."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._count = 0
+        self._vectors = np.empty((0, width), dtype=np.float32)
+        self._ids = np.empty(0, dtype=np.int64)
+        self.last = 0
+
+    def append(self, found: Sequence[tuple[int, int, bytes]]) -> None:
+        """Add rows of (vector id, episode id, blob), the vector ids ascending."""
+        if not found:
+            return
+        vectors = np.frombuffer(b"".join(blob for _, _, blob in found), dtype="<f4").reshape(-1, self._width)
+        end = self._count + len(found)
+        if end > len(self._ids):
+            room = max(end, 2 * len(self._ids))  # doubling: appending one row must not copy all the others
+            self._vectors = np.resize(self._vectors, (room, self._width))
+            self._ids = np.resize(self._ids, room)
+        self._vectors[self._count : end] = vectors
+        self._ids[self._count : end] = [id for _, id, _ in found]
+        self._count, self.last = end, found[-1][0]
+
+    def keep(self, ids: NDArray[np.int64]) -> None:
+        """Drop the rows of all other episodes."""
+        kept = np.flatnonzero(np.isin(self._ids[: self._count], ids))
+        if len(kept) < self._count:
+            self._vectors, self._ids, self._count = self._vectors[kept], self._ids[kept], len(kept)
+
+    def scores(
+        self, query: NDArray[np.float32], allowed: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Episode ids and their cosines with the query, for all rows or the allowed ones."""
+        ids, vectors = self._ids[: self._count], self._vectors[: self._count]
+        if allowed is not None:
+            chosen = np.flatnonzero(np.isin(ids, allowed))
+            ids, vectors = ids[chosen], vectors[chosen]
+        return ids, np.round(vectors @ query, _DECIMALS)
+
+
+def _best(ids: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Positions of the k highest scores, best first, equal ones by descending id."""
+    among = np.arange(len(scores))
+    if k < len(scores):
+        # The k-th score decides, and all that equal it stay in until their ids have been compared.
+        among = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+    order = np.lexsort((-ids[among], -scores[among]))
+    return np.asarray(among[order][:k])

@@ -1,0 +1,164 @@
+"""Encoders: text to unit vectors, by sentence-transformers or, for a few texts at a time, without it.
+
+A text longer than a model's window is not silently cut off: it is embedded in up to 16 parts that are spread over it
+and include its first and its last words, and the parts are averaged. What changes a vector changes the encoder's name.
+Nothing here reaches for a network: a model is packaged, or lies on this machine already.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experience.backends.minilm import SHA256, WIDTH, WINDOW, Forward, Vectors, check_weights, model_folder, open_tokenizer
+from experience.errors import EncoderError, MissingPackage
+from experience.protocols import Encoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+
+DEFAULT = "all-MiniLM-L6-v2"
+_MOST_PARTS = 16
+_RECIPE = "p16"  # how parts are cut and averaged; to be changed with it
+_FEW = 384  # parts; with more, importing torch (about 9 s of CPU, measured) begins to pay for itself
+
+
+def open_encoder(name: str | None = None) -> Encoder:
+    """The encoder of this name: None or `all-MiniLM-L6-v2` for the packaged one, else a sentence-transformers model.
+
+    Raises EncoderError when there is no such model on this machine.
+    """
+    if name is None or name == DEFAULT or name.startswith(f"{DEFAULT}@"):
+        return MiniLM()
+    return SentenceTransformerEncoder(name.rpartition("@")[0] or name)
+
+
+class MiniLM:
+    """The packaged all-MiniLM-L6-v2: numpy for a few texts, sentence-transformers for many; the same vectors from both."""
+
+    name = f"{DEFAULT}@{SHA256[:8]}-{_RECIPE}"
+    width = WIDTH
+
+    def __init__(self) -> None:
+        self._folder = model_folder()
+        self._tokenizer = open_tokenizer(self._folder)
+        self._forward: Forward | None = None
+        self._many: SentenceTransformer | None = None
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector a text, in order: float32 of shape (len(texts), 384)."""
+        cut = [split(self._tokenizer, text, WINDOW) for text in texts]
+        if sum(map(len, cut)) <= _FEW and self._many is None:
+            return _pooled(cut, self._encode_few, self.width)
+        return _pooled(cut, self._encode_many, self.width)
+
+    def _encode_few(self, parts: Sequence[str]) -> Vectors:
+        self._forward = self._forward or Forward(self._folder)
+        return np.stack([self._forward(self._tokenizer.encode(part).ids[:WINDOW]) for part in parts])
+
+    def _encode_many(self, parts: Sequence[str]) -> Vectors:
+        if self._many is None:
+            check_weights(self._folder)
+            self._many = load_model(str(self._folder))
+        return _by_model(self._many, parts)
+
+
+class SentenceTransformerEncoder:
+    """Any sentence-transformers model that lies on this machine, by name or folder."""
+
+    def __init__(self, name: str) -> None:
+        self._model = load_model(name)
+        self._tokenizer: Tokenizer = self._model.tokenizer.backend_tokenizer
+        self.width = int(self._model.get_embedding_dimension() or 0)
+        self.name = f"{name}@{_fingerprint(self._model)}-{_RECIPE}"
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector a text, in order: float32 of shape (len(texts), width)."""
+        window = self._model.max_seq_length
+        cut = [[text] if window is None else split(self._tokenizer, text, window) for text in texts]
+        return _pooled(cut, lambda parts: _by_model(self._model, parts), self.width)
+
+
+def split(tokenizer: "Tokenizer", text: str, window: int) -> list[str]:
+    """The text itself when it fits into `window` tokens, else at most 16 parts that do.
+
+    The parts are spread evenly and cut between words; the first begins and the last ends where the text does.
+    """
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    room = window - tokenizer.num_special_tokens_to_add(is_pair=False)
+    total, words, places = len(encoding.ids), encoding.word_ids, encoding.offsets
+    if total <= room:
+        return [text]
+    count = min(_MOST_PARTS, -(-total // room))
+    parts = []
+    for number in range(count):
+        start = round(number * (total - room) / (count - 1))
+        while 0 < start and words[start] == words[start - 1]:
+            start += 1 if number == count - 1 else -1
+        stop = min(start + room, total)
+        while stop < total and words[stop] == words[stop - 1]:
+            stop -= 1
+        parts.append(text[places[start][0] : places[stop - 1][1]])
+    return parts
+
+
+def load_model(name: str) -> "SentenceTransformer":
+    """The sentence-transformers model of this name or folder, from this machine only. Raises EncoderError."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ModuleNotFoundError as error:
+        raise MissingPackage("pip install sentence-transformers") from error
+    try:
+        with _quiet():
+            return SentenceTransformer(name, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise EncoderError(
+            f"there is no sentence-transformers model {name!r} on this machine; fetch it first (hf download {name}), name "
+            f"its folder, or pass the encoder object itself ({error})"
+        ) from error
+
+
+def _by_model(model: "SentenceTransformer", parts: Sequence[str]) -> Vectors:
+    vectors = model.encode(
+        list(parts), batch_size=32, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+    )
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def _pooled(cut: Sequence[Sequence[str]], encode: Callable[[Sequence[str]], Vectors], width: int) -> Vectors:
+    """Encode all parts in one go, then one vector a text: the mean of its parts, at unit length."""
+    if not cut:
+        return np.zeros((0, width), dtype=np.float32)
+    vectors = encode([part for parts in cut for part in parts])
+    starts = np.cumsum([0, *map(len, cut[:-1])])
+    means = np.add.reduceat(vectors, starts, axis=0)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return np.asarray(means / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def _fingerprint(model: "SentenceTransformer") -> str:
+    """Eight hex digits that differ when the weights do: two models of one name must not share vectors."""
+    digest = hashlib.sha256(str(model.max_seq_length).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.flatten()[:: max(1, tensor.numel() // 64)].float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:8]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Loading prints a bar and a report of unused weights; a library has no business on its host's terminal."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

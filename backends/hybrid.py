@@ -1,0 +1,38 @@
+"""Recall by both: the ranks of two backends, fused.
+
+Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): an episode scores the sum of 1 / (60 + rank) over the
+arms that found it. It needs no scale common to BM25 and cosine, of which there is none.
+"""
+
+from experience.protocols import Backend, Filter, Hit, Progress
+
+_RRF_K = 60
+_DEPTH = 50
+
+
+class HybridBackend:
+    """The fusion of a keyword and an embedding backend over the same store."""
+
+    def __init__(self, keyword: Backend, embedding: Backend) -> None:
+        self._arms = (keyword, embedding)
+
+    def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
+        """At most k hits of either arm, best first, equal scores newest first; `why` gives the rank in each arm."""
+        if k == 0:
+            return []
+        scores: dict[int, float] = {}
+        why: dict[int, list[str]] = {}
+        for arm in self._arms:
+            for rank, hit in enumerate(arm.recall(situation, max(k, _DEPTH), where), 1):
+                scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (_RRF_K + rank)
+                why.setdefault(hit.id, []).append(hit.why)
+        best = sorted(scores, key=lambda id: (-scores[id], -id))[:k]
+        return [Hit(id, scores[id], ", ".join(why[id])) for id in best]
+
+    def pending(self) -> int:
+        """How many episodes one of the arms cannot find yet."""
+        return max(arm.pending() for arm in self._arms)
+
+    def refresh(self, progress: Progress | None = None) -> int:
+        """Refresh both arms; how many episodes they took in."""
+        return max(arm.refresh(progress) for arm in self._arms)

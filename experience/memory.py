@@ -1,0 +1,154 @@
+"""`Memory`: the door that most users take. Record into a store, label, recall through a backend, forget.
+
+It adds to the two what neither can know: that a run's own brief is not recorded again, that a success given with an
+episode is a statement by somebody, and that copies of one episode must not fill an answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from experience.episode import Episode
+from experience.errors import InvalidInput
+from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record
+from experience.recalled import without_recalled
+from experience.store import SqliteStore
+
+
+class Memory:
+    """A store and the backend that ranks it. Usable from any thread; close it, or use it as a context manager."""
+
+    def __init__(self, store: SqliteStore, backend: Backend) -> None:
+        self.store = store
+        self.backend = backend
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        backend: str = "hybrid",
+        encoder: Encoder | str | None = None,
+        namespace: str = "default",
+        *,
+        create: bool = True,
+    ) -> Self:
+        """The memory in the file at `path`, made when it is not there and `create`.
+
+        `backend` is keyword, embedding or hybrid; `encoder` an encoder, the name of a sentence-transformers model, or
+        None for the one the store's vectors were made with (at first the packaged MiniLM). A memory sees one `namespace`
+        only. Raises StoreError, InvalidInput, EncoderError.
+        """
+        from experience.backends import open_backend
+
+        store = SqliteStore(path, namespace, create=create)
+        try:
+            return cls(store, open_backend(backend, store, encoder))
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def record(
+        self,
+        episode: Episode,
+        run_id: str | None = None,
+        supersede: bool = False,
+        *,
+        kind: str = "host",
+        by: str = "",
+        evidence: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        """Record a run; its id.
+
+        A `run_id` (given here or in the episode) makes it idempotent: the same content again is the same id, other content
+        raises RunConflict, unless `supersede`, which lets a run that grew take its older self's place. When the episode
+        says success or failure, that is a label of class `kind` by `by`, with `evidence`. From `expires_at` on the episode
+        is hidden. Recalled blocks (see `experience.recalled`) are taken out first, and counted in `meta`.
+        """
+        if run_id is not None:
+            episode = replace(episode, run_id=run_id)
+        if expires_at is not None and expires_at.tzinfo is None:
+            raise InvalidInput(f"expires_at is {expires_at} without a time zone; make it aware")
+        episode = without_recalled(episode)
+        with self.store.write():
+            added = self.store.add(episode, supersede=supersede, expires_at=expires_at)
+            statement = (episode.success, kind, by, evidence)
+            said = () if added.new else self.store.labels(added.id)
+            if episode.success is not None and statement not in ((s.value, s.kind, s.by, s.evidence) for s in said):
+                self.store.say(added.id, episode.success, kind, by, evidence)
+        return added.id
+
+    def label(self, id: int, success: bool, *, kind: str = "host", by: str = "", evidence: str = "") -> Label:
+        """Say whether a run worked, now or later. The latest label of the best class counts (see LABEL_CLASSES).
+
+        Raises NotFound, InvalidInput.
+        """
+        return self.store.say(id, success, kind, by, evidence)
+
+    def withdraw(self, id: int, label_id: int | None = None, *, by: str = "", evidence: str = "") -> Label:
+        """Take a label back: the one named, or the one that counts. It stays on record. Raises NotFound."""
+        return self.store.withdraw(id, label_id, by, evidence)
+
+    def recall(self, situation: str, k: int = 3, where: Filter = Filter()) -> list[Match]:
+        """At most k past runs that are similar to a situation, best first.
+
+        Only runs that pass `where` are ranked. Copies of one episode come once, as the newest of them. Text without a word
+        in it, and k = 0, give an empty list; what goes wrong is raised. Raises InvalidInput for a negative k.
+        """
+        if k < 0:
+            raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+        depth = k
+        while True:
+            hits = self.backend.recall(situation, depth, where)
+            records = self.store.get_many([hit.id for hit in hits])
+            found = [Match(hit.score, hit.why, records[hit.id]) for hit in hits if hit.id in records]
+            distinct = _without_copies(found)
+            if len(distinct) >= k or len(hits) < depth:
+                return distinct[:k]
+            depth *= 4
+
+    def get(self, id: int) -> Record:
+        """The record with this id. Raises NotFound."""
+        return self.store.get(id)
+
+    def records(self, where: Filter = Filter(), limit: int | None = None) -> list[Record]:
+        """What passes the filter, newest first."""
+        return self.store.records(where, limit)
+
+    def labels(self, id: int) -> tuple[Label, ...]:
+        """Everything that was said of a run's success, oldest first. Raises NotFound."""
+        return self.store.labels(id)
+
+    def count(self, where: Filter = Filter()) -> int:
+        """How many episodes pass the filter."""
+        return self.store.count(where)
+
+    def delete(self, id: int) -> tuple[int, ...]:
+        """Forget a run, its older versions, its index entries, vectors and labels; the ids that went. Raises NotFound."""
+        return self.store.delete(id)
+
+    def refresh(self, progress: Progress | None = None) -> int:
+        """Let the backend take in what was recorded since the last time; how many episodes that were."""
+        return self.backend.refresh(progress)
+
+
+def _without_copies(matches: Sequence[Match]) -> list[Match]:
+    """Each content once: the newest copy, in the place of the best."""
+    newest: dict[tuple[object, ...], Match] = {}
+    for match in matches:
+        known = newest.get(match.episode.content)
+        if known is None or known.id < match.id:
+            newest[match.episode.content] = match
+    return list(newest.values())

@@ -1,0 +1,126 @@
+"""Values to rows and back: the SQL that reads a record, and what a `Filter` is in SQL.
+
+Pure functions of their arguments; nothing here opens, reads or writes anything.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from experience.episode import Cost, Episode, moment_from, moment_text
+from experience.protocols import LABEL_CLASSES, Filter, Label, Record, Withdrawal
+
+_SUPERSEDED = """(e.run_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM episodes later WHERE later.namespace = e.namespace AND later.run_id = e.run_id AND later.id > e.id))"""
+
+SELECT_RECORD = f"""
+    SELECT e.id, e.uid, e.run_id, e.situation, e.outcome, e.tools, e.skills, e.tags, e.started_at,
+           e.steps, e.tokens, e.seconds, e.money, e.meta, e.recorded_at, e.expires_at, {_SUPERSEDED},
+           l.id, l.value, l.class, l.by, l.evidence, l.at, NULL, NULL, NULL
+    FROM episodes e LEFT JOIN verdicts v ON v.episode_id = e.id LEFT JOIN labels l ON l.id = v.label_id
+"""
+
+SELECT_LABELS = """
+    SELECT l.id, l.value, l.class, l.by, l.evidence, l.at, w.by, w.evidence, w.at
+    FROM labels l LEFT JOIN labels w ON w.withdraws = l.id
+    WHERE l.episode_id = ? AND l.value IS NOT NULL ORDER BY l.at, l.id
+"""
+
+_RANK = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(LABEL_CLASSES))
+INSERT_VERDICT = f"""
+    INSERT INTO verdicts (episode_id, success, label_id)
+    SELECT episode_id, value, id FROM labels l
+    WHERE episode_id = ? AND value IS NOT NULL AND NOT EXISTS (SELECT 1 FROM labels w WHERE w.withdraws = l.id)
+    ORDER BY CASE class {_RANK} END, at DESC, id DESC LIMIT 1
+"""
+
+
+def record_from(row: Sequence[Any]) -> Record:
+    """The record in a row of SELECT_RECORD."""
+    id, uid, run_id, situation, outcome, tools, skills, tags, started_at = row[:9]
+    label = None if row[17] is None else label_from(row[17:26])
+    episode = Episode(
+        situation=situation,
+        outcome=outcome,
+        tools=tuple(json.loads(tools)),
+        skills=tuple(json.loads(skills)),
+        tags=tuple(json.loads(tags)),
+        success=None if label is None else label.value,
+        run_id=run_id,
+        started_at=_moment(started_at),
+        cost=Cost(*row[9:13]),
+        meta=json.loads(row[13]),
+    )
+    return Record(
+        id=id,
+        episode=episode,
+        uid=uid,
+        recorded_at=moment_from(row[14], "recorded_at"),
+        label=label,
+        expires_at=_moment(row[15]),
+        superseded=bool(row[16]),
+    )
+
+
+def label_from(row: Sequence[Any]) -> Label:
+    """The label in a row of SELECT_LABELS."""
+    id, value, kind, by, evidence, at, taken_by, taken_because, taken_at = row
+    withdrawal = None if taken_at is None else Withdrawal(taken_by, taken_because, moment_from(taken_at, "at"))
+    return Label(id, bool(value), kind, by, evidence, moment_from(at, "at"), withdrawal)
+
+
+def columns_of(episode: Episode) -> dict[str, object]:
+    """What the episode itself puts into a row. Its success is not among it: that is what labels say."""
+    return {
+        "run_id": episode.run_id,
+        "situation": episode.situation,
+        "outcome": episode.outcome,
+        "tools": _json(episode.tools),
+        "skills": _json(episode.skills),
+        "tags": _json(episode.tags),
+        "started_at": None if episode.started_at is None else moment_text(episode.started_at),
+        "steps": episode.cost.steps,
+        "tokens": episode.cost.tokens,
+        "seconds": episode.cost.seconds,
+        "money": episode.cost.money,
+        "meta": _json(dict(episode.meta)),
+        "digest": digest_of(episode),
+    }
+
+
+def digest_of(episode: Episode) -> str:
+    """SHA-256 of everything but run_id and success, in a fixed order: equal digests, equal content."""
+    data = episode.to_json()
+    content = {key: value for key, value in data.items() if key not in ("run_id", "success")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def selection(namespace: str, now: datetime, where: Filter) -> tuple[str, list[Any]]:
+    """A query, and its parameters, for the ids of a namespace that are neither superseded nor expired and pass `where`."""
+    parts = ["e.namespace = ?", "(e.expires_at IS NULL OR e.expires_at > ?)", f"NOT {_SUPERSEDED}"]
+    parameters: list[Any] = [namespace, moment_text(now)]
+    if where.success is not None:
+        parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")
+        parameters.append(int(where.success))
+    for column in ("tools", "skills", "tags"):
+        for name in getattr(where, column):
+            parts.append(f"EXISTS (SELECT 1 FROM json_each(e.{column}) WHERE value = ?)")
+            parameters.append(name)
+    for sign, moment in ((">=", where.since), ("<", where.until)):
+        if moment is not None:
+            parts.append(f"coalesce(e.started_at, e.recorded_at) {sign} ?")
+            parameters.append(moment_text(moment))
+    if where.ids is not None:
+        parts.append("e.id IN (SELECT value FROM json_each(?))")
+        parameters.append(json.dumps(where.ids))
+    return f"SELECT e.id FROM episodes e WHERE {' AND '.join(parts)}", parameters
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else moment_from(text, "time")

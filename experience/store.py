@@ -1,0 +1,353 @@
+"""Where episodes live: one SQLite file, rows as the truth, everything else derived from them.
+
+A `SqliteStore` is bound to one namespace when it is made, so that no query can forget it. Every write is one
+`BEGIN IMMEDIATE` transaction, in which the keyword index follows; vectors are pulled later by the backend that wants
+them. Episodes and labels are only ever added or deleted, never changed. The store ranks nothing and knows no encoder.
+"""
+
+import json
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from sqlite_utils import Database
+
+from experience import rows
+from experience.episode import Episode, checked_text, moment_text
+from experience.errors import InvalidEpisode, InvalidInput, NotFound, RunConflict, StoreError
+from experience.protocols import Filter, Label, Record, Withdrawal
+from experience.schema import IN_MEMORY, connect
+from experience.tokens import tokens
+
+
+class Added(NamedTuple):
+    """What became of an episode that was handed in."""
+
+    id: int
+    new: bool
+    """False when it was known already."""
+
+
+class SqliteStore:
+    """The episodes of one namespace in one file. Usable from any thread; close it, or use it as a context manager."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        namespace: str = "default",
+        *,
+        create: bool = True,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Open the store at `path` (":memory:" for none), making it when `create`. Raises StoreError, InvalidInput."""
+        self.path = path
+        self.namespace = _namespace(namespace)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._db: Database | None = connect(path, create=create)
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is no error; any other use after it is."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            self._db = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def now(self) -> datetime:
+        """The moment by the store's own clock, in UTC."""
+        return self._clock().astimezone(UTC)
+
+    # -- the file ------------------------------------------------------------------------------------------------------
+
+    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one query. Raises StoreError."""
+        with self._database() as db:
+            return db.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """One transaction: all of it or nothing. Joins the one that is open in this thread. Raises StoreError."""
+        with self._database() as db:
+            if db.conn.in_transaction:
+                yield db
+                return
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.conn.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted and overwrite the last traces of it. Takes as long as a copy."""
+        with self._database() as db:
+            db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _database(self) -> Iterator[Database]:
+        with self._lock:
+            if self._db is None:
+                raise StoreError(f"the store {self.path} is closed; open it again")
+            if self._process != os.getpid() and str(self.path) != IN_MEMORY:
+                # A connection must not be carried over a fork; the parent goes on with the old one.
+                self._db, self._process = connect(self.path, create=False), os.getpid()
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path}: {error}") from error
+            except OverflowError as error:
+                raise InvalidInput(f"{error}; ids and counts go up to 2**63 - 1") from error
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        episode: Episode,
+        *,
+        supersede: bool = False,
+        labels: Iterable[Label] = (),
+        uid: str | None = None,
+        recorded_at: datetime | None = None,
+        expires_at: datetime | None = None,
+    ) -> Added:
+        """Record an episode, and what was said of it; `episode.success` itself is no statement and is not kept.
+
+        Known already, and so not added again, is an episode with the same `uid`, or with the same `run_id` and the same
+        content; statements that are new are still taken over. Other content under the same run_id raises RunConflict,
+        unless `supersede`: then it takes the older one's place.
+        """
+        row = rows.columns_of(episode)
+        moments = {"recorded_at": recorded_at or self.now(), "expires_at": expires_at}
+        with self.write() as db:
+            known = self._known(db, episode, str(row["digest"]), uid, supersede=supersede)
+            if known is None:
+                row |= {name: None if moment is None else moment_text(moment) for name, moment in moments.items()}
+                id = self._insert(db, episode, row | {"namespace": self.namespace, "uid": uid or uuid.uuid4().hex})
+            else:
+                id = known
+            self._take_over(db, id, labels)
+        return Added(id, new=known is None)
+
+    def say(self, id: int, value: bool, kind: str, by: str = "", evidence: str = "") -> Label:
+        """Add a statement about an episode's success. Raises NotFound, InvalidInput."""
+        label = Label(0, value, kind, by, evidence, self.now())
+        with self.write() as db:
+            self._require(id)
+            number = self._insert_label(db, id, label)
+            self._settle(db, id)
+        return next(found for found in self.labels(id) if found.id == number)
+
+    def withdraw(self, id: int, label_id: int | None = None, by: str = "", evidence: str = "") -> Label:
+        """Take a statement back: the named one, or the one that counts. Raises NotFound when there is none to take."""
+        with self.write() as db:
+            record = self.get(id)
+            standing = {label.id: label for label in self.labels(id) if label.withdrawal is None}
+            chosen = record.label if label_id is None else standing.get(label_id)
+            if chosen is None:
+                wanted = "label" if label_id is None else f"label {label_id}"
+                raise NotFound(f"episode {id} has no {wanted} to withdraw; its standing labels are {sorted(standing)}")
+            self._insert_withdrawal(db, id, chosen, Withdrawal(by, evidence, self.now()))
+            self._settle(db, id)
+        return chosen
+
+    def delete(self, id: int) -> tuple[int, ...]:
+        """Delete an episode, and with the newest of a run the older ones whose place it took. Raises NotFound."""
+        with self.write() as db:
+            self._require(id)
+            run = [
+                found
+                for (found,) in db.execute(
+                    """SELECT b.id FROM episodes a JOIN episodes b USING (namespace, run_id)
+                    WHERE a.namespace = ? AND a.id = ? ORDER BY b.id""",
+                    (self.namespace, id),
+                )
+            ]
+            gone = tuple(run) if run and run[-1] == id else (id,)
+            self._drop(db, gone)
+        return gone
+
+    def delete_expired(self) -> int:
+        """Delete what has expired (and is hidden already); how many episodes that were."""
+        return self._drop_where("expires_at <= ?", moment_text(self.now()))
+
+    def delete_namespace(self) -> int:
+        """Delete every episode of this namespace and all that was derived from it; how many episodes that were."""
+        with self.write() as db:
+            db.execute("DELETE FROM settings WHERE namespace = ?", (self.namespace,))
+            return self._drop_where("1")
+
+    def remember(self, key: str, value: str) -> None:
+        """Keep a choice of this namespace, such as its encoder."""
+        with self.write() as db:
+            db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (self.namespace, key, value))
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def get(self, id: int) -> Record:
+        """The record with this id, superseded or not. Raises NotFound."""
+        sql = f"{rows.SELECT_RECORD} WHERE e.namespace = ? AND e.id = ? AND (e.expires_at IS NULL OR e.expires_at > ?)"
+        found = self.read(sql, (self.namespace, id, moment_text(self.now())))
+        if not found:
+            raise self._not_found(id)
+        return rows.record_from(found[0])
+
+    def get_many(self, ids: Sequence[int]) -> dict[int, Record]:
+        """The records that are there, by id."""
+        sql = f"{rows.SELECT_RECORD} WHERE e.namespace = ? AND e.id IN (SELECT value FROM json_each(?))"
+        return {row[0]: rows.record_from(row) for row in self.read(sql, (self.namespace, json.dumps(list(ids))))}
+
+    def records(self, where: Filter = Filter(), limit: int | None = None) -> list[Record]:
+        """What passes the filter, newest first, at most `limit`; neither superseded nor expired ones."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"limit is {limit}; it needs a number of at least 0, or None for all")
+        chosen, parameters = self.selection(where)
+        sql = f"{rows.SELECT_RECORD} WHERE e.id IN ({chosen}) ORDER BY e.id DESC LIMIT ?"
+        return [rows.record_from(row) for row in self.read(sql, (*parameters, -1 if limit is None else limit))]
+
+    def history(self, after: int = 0, limit: int = 500) -> list[Record]:
+        """Records with an id above `after`, superseded ones too, oldest first: what an export walks through."""
+        sql = f"""{rows.SELECT_RECORD} WHERE e.namespace = ? AND e.id > ? AND (e.expires_at IS NULL OR e.expires_at > ?)
+            ORDER BY e.id LIMIT ?"""
+        found = self.read(sql, (self.namespace, after, moment_text(self.now()), limit))
+        return [rows.record_from(row) for row in found]
+
+    def count(self, where: Filter = Filter()) -> int:
+        """How many episodes pass the filter; neither superseded nor expired ones."""
+        chosen, parameters = self.selection(where)
+        [(number,)] = self.read(f"SELECT count(*) FROM ({chosen})", parameters)
+        return int(number)
+
+    def labels(self, id: int) -> tuple[Label, ...]:
+        """Everything that was said of an episode, oldest first, what was withdrawn too. Raises NotFound."""
+        self._require(id)
+        return tuple(map(rows.label_from, self.read(rows.SELECT_LABELS, (id,))))
+
+    def selection(self, where: Filter = Filter()) -> tuple[str, list[Any]]:
+        """A query (with its parameters) for the ids that pass the filter, for backends to filter by before they rank."""
+        return rows.selection(self.namespace, self.now(), where)
+
+    def setting(self, key: str) -> str | None:
+        """A choice that was kept with `remember`."""
+        found = self.read("SELECT value FROM settings WHERE namespace = ? AND key = ?", (self.namespace, key))
+        return str(found[0][0]) if found else None
+
+    # -- inside a transaction ------------------------------------------------------------------------------------------
+
+    def _known(self, db: Database, episode: Episode, digest: str, uid: str | None, *, supersede: bool) -> int | None:
+        """The id under which this episode is here already; None when it is new and may come in."""
+        columns = "SELECT id, digest, situation FROM episodes WHERE namespace = ?"
+        for id, other, _ in db.execute(f"{columns} AND uid = ?", (self.namespace, uid)):
+            if other != digest:
+                raise RunConflict(f"uid {uid!r} is episode {id} already, which says otherwise; it needs a uid of its own")
+            return int(id)
+        if episode.run_id is None:
+            return None
+        run = (self.namespace, episode.run_id)
+        versions = db.execute(f"{columns} AND run_id = ? ORDER BY id DESC", run).fetchall()
+        for id, other, _ in versions:
+            if other == digest:
+                return int(id)
+        if versions and not supersede:
+            id, _, situation = versions[0]
+            raise RunConflict(
+                f"run_id {episode.run_id!r} is episode {id} ({_short(situation)}) already, and this one "
+                f"({_short(episode.situation)}) says otherwise; give it another run_id, or supersede=True if the run grew"
+            )
+        self._unindex(db, [id for id, _, _ in versions])
+        return None
+
+    def _insert(self, db: Database, episode: Episode, row: dict[str, object]) -> int:
+        marks = ", ".join("?" * len(row))
+        cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+        names = " ".join((*episode.tools, *episode.skills, *episode.tags))
+        cut = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
+        db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (cursor.lastrowid, *cut))
+        return int(cursor.lastrowid or 0)
+
+    def _take_over(self, db: Database, id: int, labels: Iterable[Label]) -> None:
+        """Add the statements, and the withdrawals of statements, that the episode does not have yet."""
+        if not (labels := tuple(labels)):
+            return
+        have = {_statement(label): label for label in self.labels(id)}
+        for label in labels:
+            old = have.get(_statement(label))
+            number = self._insert_label(db, id, label) if old is None else old.id
+            if label.withdrawal and not (old and old.withdrawal):
+                self._insert_withdrawal(db, id, replace(label, id=number), label.withdrawal)
+        self._settle(db, id)
+
+    def _insert_label(self, db: Database, id: int, label: Label) -> int:
+        row = (id, int(label.value), label.kind, label.by, label.evidence, moment_text(label.at))
+        sql = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
+        return int(db.execute(sql, row).lastrowid or 0)
+
+    def _insert_withdrawal(self, db: Database, id: int, label: Label, withdrawal: Withdrawal) -> None:
+        by, evidence = checked_text("by", withdrawal.by), checked_text("evidence", withdrawal.evidence)
+        row = (id, label.id, label.kind, by, evidence, moment_text(withdrawal.at))
+        db.execute("INSERT INTO labels (episode_id, withdraws, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _settle(self, db: Database, id: int) -> None:
+        db.execute("DELETE FROM verdicts WHERE episode_id = ?", (id,))
+        db.execute(rows.INSERT_VERDICT, (id,))
+
+    def _require(self, id: int) -> None:
+        if not self.read("SELECT 1 FROM episodes WHERE namespace = ? AND id = ?", (self.namespace, id)):
+            raise self._not_found(id)
+
+    def _not_found(self, id: int) -> NotFound:
+        return NotFound(f"there is no episode {id} in the namespace {self.namespace!r}")
+
+    def _unindex(self, db: Database, ids: Sequence[int]) -> None:
+        """Take episodes out of everything that recall reads."""
+        if ids:
+            db.conn.executemany("DELETE FROM terms WHERE rowid = ?", [(id,) for id in ids])
+            db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", [(id,) for id in ids])
+            sql = "INSERT INTO removals VALUES (?, 1) ON CONFLICT (namespace) DO UPDATE SET count = count + 1"
+            db.execute(sql, (self.namespace,))
+
+    def _drop(self, db: Database, ids: Sequence[int]) -> None:
+        self._unindex(db, ids)
+        db.conn.executemany("DELETE FROM episodes WHERE id = ?", [(id,) for id in ids])
+
+    def _drop_where(self, condition: str, *parameters: object) -> int:
+        with self.write() as db:
+            sql = f"SELECT id FROM episodes WHERE namespace = ? AND {condition}"
+            ids = [id for (id,) in db.execute(sql, (self.namespace, *parameters))]
+            self._drop(db, ids)
+        return len(ids)
+
+
+def _namespace(name: object) -> str:
+    try:
+        if checked_text("namespace", name).strip():
+            return str(name)
+    except InvalidEpisode as error:
+        raise InvalidInput(str(error)) from error
+    raise InvalidInput("the namespace is blank; it needs a name")
+
+
+def _statement(label: Label) -> tuple[object, ...]:
+    return label.value, label.kind, label.by, label.evidence, label.at
+
+
+def _short(text: str) -> str:
+    first = text.split("\n", 1)[0]
+    return repr(first if len(first) <= 50 else first[:49] + "…")

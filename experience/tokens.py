@@ -1,0 +1,132 @@
+"""The one tokeniser behind every keyword index.
+
+Indexes differ in how they cut text, and what was cut differently at writing and at asking is not found. So the cutting
+happens here, in plain Python, and an index stores what comes out as opaque words:
+
+- words are case-folded, accents on Latin letters dropped, English endings stemmed (Snowball's English stemmer, Porter 2);
+- identifiers, paths, flags and versions (`deploy.sh`, `--dry-run`, `snake_case`, `camelCase`, `k8s`, `C++`) come out
+  whole and in parts;
+- Chinese, Japanese, Korean, Thai and others that put no spaces between words come out as single characters and as
+  pairs (bigrams, as in Lucene's CJKAnalyzer), and are cut loose from ASCII words glued to them.
+
+It knows no index and no language beyond that; stop words are a matter of the query, so that a text's own words are all kept.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import Stemmer
+
+_LONGEST = 64  # characters of one token; what is longer is data (base64, hashes joined), and its beginning will do
+
+_UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han, Hiragana, Katakana
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # Hangul
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+    "\U00020000-\U0003ffff"  # Han beyond the first plane
+)
+_HAN = re.compile("[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HANGUL = re.compile("[\uac00-\ud7ff]")
+# \w knows letters and digits but not the marks that write vowels in Arabic, Hebrew and the scripts of India.
+_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0970-\u0dff"
+_WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
+# A run without spaces, or a run of word characters with the joints that identifiers have, a flag's dashes before it and
+# a language's plus or sharp after it.
+_CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
+_PIECE = re.compile(rf"{_WORD}+")
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_ACCENTED = re.compile("[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1fff]")
+
+STOP_WORDS = frozenset(
+    "a about after again all also am an and any are as at be because been before being but by can could did do does doing "
+    "don down during each few for from further had has have having he her here hers him his how i if in into is it its "
+    "just let me more most my no nor not now of off on once only or other our ours out over own please s same she should "
+    "so some such t than that the their theirs them then there these they this those through to too under until up us "
+    "very was we were what when where which while who whom why will with would you your yours".split()
+)
+
+
+class _English(threading.local):
+    """A stemmer holds a buffer of its own and must not be shared between threads."""
+
+    def __init__(self) -> None:
+        self.stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+
+
+_english = _English()
+
+
+def tokens(text: str) -> list[str]:
+    """Every token of a text that is to be found, in order, repeats kept."""
+    return list(_tokens(text, asking=False))
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything in a text to look for."""
+    return next(_tokens(text, asking=True), None) is not None
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct tokens to look for, in order of appearance.
+
+    Parts of one letter, and the single characters of a longer run of Chinese or Korean, are left out: they would match
+    everything. English stop words are left out unless there is nothing else.
+    """
+    terms = list(dict.fromkeys(_tokens(text, asking=True)))
+    return [term for term in terms if term not in _STOP_TERMS] or terms
+
+
+def _tokens(text: str, *, asking: bool) -> Iterator[str]:
+    for match in _CHUNK.finditer(unicodedata.normalize("NFKC", text)):
+        if match["run"]:
+            yield from _run_tokens(match["run"], asking=asking)
+        else:
+            chunk = match.group()
+            # Words repeat and are worth remembering; what is longer than a word seldom comes again.
+            cut = _remembered_cut if len(chunk) <= _LONGEST else _cut
+            yield from cut(chunk, asking)
+
+
+def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
+    """A word alone; an identifier whole, by its words, and by the parts of those."""
+    folded = _ACCENTED.sub(_plain_letter, chunk)
+    parts = [folded, folded.lstrip("-"), *re.split(r"[/\\:=@]+", folded)]
+    for piece in _PIECE.findall(folded):
+        humps = [hump for word in piece.split("_") for hump in _HUMP.findall(word)] if piece.isascii() else []
+        parts += [piece, *humps]
+    if asking:
+        parts = [part for part in parts if len(part) > 1] or parts
+    return tuple(token for token in dict.fromkeys(map(_normal, parts)) if token)
+
+
+_remembered_cut = lru_cache(maxsize=50_000)(_cut)
+
+
+def _normal(word: str) -> str:
+    folded = word.casefold()[:_LONGEST].strip("_")
+    return _english.stem(folded) if folded.isascii() and folded.isalpha() else folded
+
+
+def _plain_letter(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFD", match.group())[0]
+
+
+def _run_tokens(run: str, *, asking: bool) -> Iterator[str]:
+    last = len(run) - 1
+    for at, char in enumerate(run):
+        if not asking or last == 0 or _stands_alone(run, at):
+            yield char
+        if at < last:
+            yield run[at : at + 2]
+
+
+def _stands_alone(run: str, at: int) -> bool:
+    """A single Chinese character between kana is a Japanese word of its own."""
+    neighbours = run[max(at - 1, 0) : at] + run[at + 1 : at + 2]
+    return bool(_HAN.match(run[at])) and not _HAN.search(neighbours) and not _HANGUL.search(neighbours)
+
+
+_STOP_TERMS = frozenset(map(_normal, STOP_WORDS))
