@@ -1,0 +1,87 @@
+"""The command `experience`: a group, its options, and the commands of `experience.commands`.
+
+Data goes to standard output, remarks to standard error. Exit codes: 0 done, 1 it went wrong, 2 the command was wrong.
+A command parses, makes one library call and prints; what is heavy is imported inside the command that needs it, so that
+`--help` answers at once.
+"""
+
+import os
+import warnings
+from pathlib import Path
+
+import click
+
+from experience import __version__
+from experience.commands import moving, reading, recording
+from experience.commands.common import Settings, remark
+from experience.errors import ExperienceError
+
+
+class _Group(click.Group):
+    """Turns our errors into one line and exit code 1, and our warnings into remarks."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: remark(str(message))
+            try:
+                return super().invoke(ctx)
+            except ExperienceError as error:
+                raise click.ClickException(str(error)) from error
+
+
+def _default_db() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("hardwon") / "experience.db"
+
+
+@click.group(cls=_Group, context_settings={"auto_envvar_prefix": "EXPERIENCE", "help_option_names": ["-h", "--help"]})
+@click.option(
+    "--db",
+    type=click.Path(path_type=Path),
+    default=_default_db,
+    show_default="under the user's data folder",
+    help="The store's file.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["keyword", "embedding", "hybrid"]),
+    default="hybrid",
+    show_default=True,
+    help="How recall ranks.",
+)
+@click.option(
+    "--encoder", default=None, help="A sentence-transformers model, by name or folder.  [default: the store's own]"
+)
+@click.option("--namespace", default="default", show_default=True, help="Whose runs; no other namespace is seen.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.version_option(__version__, prog_name="experience")
+@click.pass_context
+def main(ctx: click.Context, db: Path, backend: str, encoder: str | None, namespace: str, as_json: bool) -> None:
+    """Record what agents' runs did, and recall the similar ones.
+
+    Every option can be given in the environment: EXPERIENCE_DB, EXPERIENCE_BACKEND, EXPERIENCE_ENCODER,
+    EXPERIENCE_NAMESPACE, EXPERIENCE_JSON.
+    """
+    # One thread of linear algebra answers a query sooner than several that must be started; numpy is not loaded yet.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    ctx.obj = Settings(db, backend, encoder, namespace, as_json)
+
+
+for _command in (
+    recording.record,
+    recording.label,
+    reading.recall,
+    reading.list_,
+    reading.show,
+    recording.delete,
+    moving.import_,
+    moving.export,
+    moving.refresh,
+    reading.info,
+    reading.demo,
+):
+    main.add_command(_command)

@@ -80,7 +80,10 @@ class EmbeddingBackend:
             return 0
         vectors = self._encode([situation for _, situation in found]).astype("<f4")
         name, width = self.encoder.name, self.encoder.width
-        rows = [(self._store.namespace, name, width, vector.tobytes(), id) for (id, _), vector in zip(found, vectors, strict=True)]
+        rows = [
+            (self._store.namespace, name, width, vector.tobytes(), id)
+            for (id, _), vector in zip(found, vectors, strict=True)
+        ]
         selection, parameters = self._store.selection()
         sql = f"""INSERT OR IGNORE INTO vectors (episode_id, namespace, encoder, width, vector)
             SELECT e.id, ?, ?, ?, ? FROM episodes e WHERE e.id = ? AND e.id IN ({selection})"""

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experience.backends.minilm import SHA256, WIDTH, WINDOW, Forward, Vectors, check_weights, model_folder, open_tokenizer
+from experience.backends.minilm import (
+    SHA256,
+    WIDTH,
+    WINDOW,
+    Forward,
+    Vectors,
+    check_weights,
+    model_folder,
+    open_tokenizer,
+)
 from experience.errors import EncoderError, MissingPackage
 from experience.protocols import Encoder
 
@@ -96,7 +105,7 @@ def split(tokenizer: "Tokenizer", text: str, window: int) -> list[str]:
     parts = []
     for number in range(count):
         start = round(number * (total - room) / (count - 1))
-        while 0 < start and words[start] == words[start - 1]:
+        while start > 0 and words[start] == words[start - 1]:
             start += 1 if number == count - 1 else -1
         stop = min(start + room, total)
         while stop < total and words[stop] == words[stop - 1]:
@@ -154,11 +163,11 @@ def _quiet() -> Iterator[None]:
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
         if bars:
-            logging.enable_progress_bar()
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

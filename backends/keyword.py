@@ -44,7 +44,7 @@ class KeywordBackend:
         """Always 0: the index follows the record in its own transaction."""
         return 0
 
-    def refresh(self, progress: Progress | None = None) -> int:
+    def refresh(self, progress: Progress | None = None) -> int:  # noqa: ARG002 (the protocol has it)
         """Nothing to do, for the same reason."""
         return 0
 
@@ -53,7 +53,8 @@ class KeywordBackend:
         if len(terms) <= _MOST_TERMS:
             return terms
         counts = {
-            term: self._store.read("SELECT count(*) FROM terms WHERE terms MATCH ?", (f'"{term}"',))[0][0] for term in terms
+            term: self._store.read("SELECT count(*) FROM terms WHERE terms MATCH ?", (f'"{term}"',))[0][0]
+            for term in terms
         }
         occurring = [term for term in terms if counts[term]]
         return sorted(occurring, key=counts.__getitem__)[:_MOST_TERMS]

@@ -101,7 +101,8 @@ class Forward:
     def _attend(self, states: Vectors, at: str) -> Vectors:
         count = len(states)
         query, key, value = (
-            self._dense(states, at + name).reshape(count, _HEADS, -1).transpose(1, 0, 2) for name in ("query", "key", "value")
+            self._dense(states, at + name).reshape(count, _HEADS, -1).transpose(1, 0, 2)
+            for name in ("query", "key", "value")
         )
         scores = query @ key.transpose(0, 2, 1) / np.sqrt(np.float32(WIDTH // _HEADS))  # (heads, tokens, tokens)
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -118,7 +119,7 @@ class Forward:
 
 
 def _gelu(x: Vectors) -> Vectors:
-    """x * Phi(x), with erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7); numpy has no erf of its own."""
+    """X * Phi(x), with erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7); numpy has no erf of its own."""
     z = np.abs(x) * np.float32(0.7071067811865476)
     t = 1 / (1 + np.float32(0.3275911) * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -14,6 +14,14 @@ A message says what was got, what was needed and what to do. Code that wants one
 that wants all of ours catches the root; code that never heard of us catches the built-in.
 """
 
+_LONGEST_SHOWN = 60
+
+
+def shown(text: str) -> str:
+    """A text as an error quotes it: its first line, not too much of it, its oddities escaped."""
+    first = text.split("\n", 1)[0]
+    return repr(first if len(first) <= _LONGEST_SHOWN else first[: _LONGEST_SHOWN - 1] + "…")
+
 
 class ExperienceError(Exception):
     """The root of everything this library raises on purpose."""

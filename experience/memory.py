@@ -81,14 +81,9 @@ class Memory:
             episode = replace(episode, run_id=run_id)
         if expires_at is not None and expires_at.tzinfo is None:
             raise InvalidInput(f"expires_at is {expires_at} without a time zone; make it aware")
-        episode = without_recalled(episode)
-        with self.store.write():
-            added = self.store.add(episode, supersede=supersede, expires_at=expires_at)
-            statement = (episode.success, kind, by, evidence)
-            said = () if added.new else self.store.labels(added.id)
-            if episode.success is not None and statement not in ((s.value, s.kind, s.by, s.evidence) for s in said):
-                self.store.say(added.id, episode.success, kind, by, evidence)
-        return added.id
+        return self.store.record(
+            without_recalled(episode), kind=kind, by=by, evidence=evidence, supersede=supersede, expires_at=expires_at
+        ).id
 
     def label(self, id: int, success: bool, *, kind: str = "host", by: str = "", evidence: str = "") -> Label:
         """Say whether a run worked, now or later. The latest label of the best class counts (see LABEL_CLASSES).

@@ -50,7 +50,9 @@ class Label:
 
     def __post_init__(self) -> None:
         if type(self.value) is not bool:
-            raise InvalidInput(f"a label's value is {self.value!r}; it needs True or False (to take one back, withdraw it)")
+            raise InvalidInput(
+                f"a label's value is {self.value!r}; it needs True or False (to take one back, withdraw it)"
+            )
         if self.kind not in LABEL_CLASSES:
             raise InvalidInput(f"a label's kind is {self.kind!r}; it needs one of {', '.join(LABEL_CLASSES)}")
         for name in ("by", "evidence"):

@@ -63,7 +63,9 @@ def without_recalled(episode: Episode) -> Episode:
     if not (blocks := in_situation + in_outcome):
         return episode
     if not situation.strip():
-        raise InvalidEpisode("the situation is nothing but a recalled block; an episode needs what was asked in this run")
+        raise InvalidEpisode(
+            "the situation is nothing but a recalled block; an episode needs what was asked in this run"
+        )
     return replace(episode, situation=situation, outcome=outcome, meta={**episode.meta, STRIPPED: blocks})
 
 

@@ -1,22 +1,10 @@
-"""The file: how it is opened, and the history of its schema.
+"""The history of the schema. Read it top to bottom and you have the schema and how it came about.
 
-Read the migrations top to bottom and you have the schema and how it came about. A released migration is never edited;
-another is added. Opening decides what the file is before it changes a byte of it: a path typed wrongly must not turn
-somebody's other database into ours.
+A released migration is never edited; another is added, and a file of the older schema is kept among the tests.
 """
-
-import os
-import sqlite3
-import time
-from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
-from experience.errors import NewerSchema, StoreError
-
-_APPLICATION_ID = 0x68776F6E  # "hwon"
-_BUSY_SECONDS = 30.0
-IN_MEMORY = ":memory:"
 
 def m001_episodes_labels_and_indexes(db: Database) -> None:
     """Episodes are append-only; ids are never given twice, since skills and receipts cite them."""
@@ -105,106 +93,24 @@ for _step in _HISTORY:
     _migrations()(_step)
 
 
-def connect(path: Path | str, *, create: bool) -> Database:
-    """The database at `path`, at this release's schema. Raises StoreError in one sentence that says what to do.
+def newer(db: Database) -> list[str]:
+    """Migrations that the file has had and this release does not know."""
+    return sorted(_applied(db) - {step.__name__ for step in _HISTORY})
 
-    The connection may be used from any thread, by one at a time.
+
+def pending(db: Database) -> bool:
+    """Whether the file lacks a migration of this release."""
+    return bool({step.__name__ for step in _HISTORY} - _applied(db))
+
+
+def migrate(db: Database) -> None:
+    """Bring the file to this release's schema; call it inside a BEGIN IMMEDIATE transaction.
+
+    By itself it would begin a deferred one, which fails with "database is locked" when processes open a fresh file
+    together; inside another it only sets savepoints.
     """
-    name = str(path)
-    if name != IN_MEMORY:
-        _prepare(Path(path), create=create)
-    try:
-        # isolation_level None: no statement begins a transaction unless we say so, and we say BEGIN IMMEDIATE.
-        connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise StoreError(f"cannot open {name}: {error}; choose a file in a folder that can be written to") from error
-    try:
-        return _opened(Database(connection, execute_plugins=False), name)
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoreError(_why(name, error)) from error
-    except StoreError:
-        connection.close()
-        raise
+    _migrations.apply(db)
 
 
-def size_on_disk(path: Path | str) -> int:
-    """Bytes of the file and of what SQLite keeps beside it; 0 for a store in memory."""
-    files = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")]
-    return 0 if str(path) == IN_MEMORY else sum(file.stat().st_size for file in files if file.exists())
-
-
-def _prepare(path: Path, *, create: bool) -> None:
-    """Make an empty file where there is none, readable by its owner alone: what is recorded may be private."""
-    if path.is_dir():
-        raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'experience.db'}")
-    try:
-        if path.exists():
-            return
-        if not create:
-            raise StoreError(f"there is no store at {path}; record or import something first, or name another file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except (OSError, ValueError) as error:
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"cannot make {path}: {error}; choose a place that can be written to") from error
-
-
-def _opened(db: Database, name: str) -> Database:
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA secure_delete = ON")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("BEGIN")  # one view of both, while another process may be making the tables
-    [(tables,)] = db.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    [(application,)] = db.execute("PRAGMA application_id").fetchall()
-    db.execute("COMMIT")
-    if tables and application != _APPLICATION_ID:
-        raise StoreError(f"{name} is a SQLite database of another program; name a file of its own for the store")
-    _use_wal(db)
-    known = {step.__name__ for step in _HISTORY}
-    applied = {migration.name for migration in _migrations.applied(db)} if tables else set()
-    if newer := sorted(applied - known):
-        raise NewerSchema(f"{name} was written by a newer release (it has {newer[-1]}); run: pip install -U hardwon")
-    if known - applied:
-        _migrate(db)
-    return db
-
-
-def _migrate(db: Database) -> None:
-    # Migrations.apply begins a deferred transaction, which fails with "database is locked" when processes open a fresh
-    # file together; inside ours it only sets savepoints.
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        _migrations.apply(db)
-        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.conn.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _use_wal(db: Database) -> None:
-    # The switch to WAL does not wait for other connections as statements do, so the waiting is done here.
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _why(name: str, error: sqlite3.Error) -> str:
-    said = str(error)
-    if "not a database" in said:
-        return f"{name} is not a SQLite database; name another file for the store"
-    if "readonly" in said or "read-only" in said:
-        return f"{name} lies in a read-only place; copy it to one that can be written to"
-    if "malformed" in said:
-        return f"{name} is damaged ({said}); restore it from a copy or an export"
-    return f"cannot open {name}: {said}; check that the file and its folder can be read and written"
+def _applied(db: Database) -> set[str]:
+    return {migration.name for migration in _migrations.applied(db)}

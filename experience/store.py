@@ -6,25 +6,23 @@ them. Episodes and labels are only ever added or deleted, never changed. The sto
 """
 
 import json
-import os
-import sqlite3
-import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
 from experience import rows
 from experience.episode import Episode, checked_text, moment_text
-from experience.errors import InvalidEpisode, InvalidInput, NotFound, RunConflict, StoreError
+from experience.errors import InvalidEpisode, InvalidInput, NotFound, RunConflict, shown
 from experience.protocols import Filter, Label, Record, Withdrawal
-from experience.schema import IN_MEMORY, connect
+from experience.sqlite_file import SqliteFile
 from experience.tokens import tokens
+
+_LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
 
 class Added(NamedTuple):
@@ -35,7 +33,7 @@ class Added(NamedTuple):
     """False when it was known already."""
 
 
-class SqliteStore:
+class SqliteStore(SqliteFile):
     """The episodes of one namespace in one file. Usable from any thread; close it, or use it as a context manager."""
 
     def __init__(
@@ -47,74 +45,13 @@ class SqliteStore:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Open the store at `path` (":memory:" for none), making it when `create`. Raises StoreError, InvalidInput."""
-        self.path = path
+        super().__init__(path, create=create)
         self.namespace = _namespace(namespace)
         self._clock = clock
-        self._lock = threading.RLock()
-        self._process = os.getpid()
-        self._db: Database | None = connect(path, create=create)
-
-    def close(self) -> None:
-        """Let go of the file. Closing twice is no error; any other use after it is."""
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
-            self._db = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def now(self) -> datetime:
         """The moment by the store's own clock, in UTC."""
         return self._clock().astimezone(UTC)
-
-    # -- the file ------------------------------------------------------------------------------------------------------
-
-    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one query. Raises StoreError."""
-        with self._database() as db:
-            return db.execute(sql, parameters).fetchall()
-
-    @contextmanager
-    def write(self) -> Iterator[Database]:
-        """One transaction: all of it or nothing. Joins the one that is open in this thread. Raises StoreError."""
-        with self._database() as db:
-            if db.conn.in_transaction:
-                yield db
-                return
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.conn.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-    def compact(self) -> None:
-        """Give back the room of what was deleted and overwrite the last traces of it. Takes as long as a copy."""
-        with self._database() as db:
-            db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
-            db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    @contextmanager
-    def _database(self) -> Iterator[Database]:
-        with self._lock:
-            if self._db is None:
-                raise StoreError(f"the store {self.path} is closed; open it again")
-            if self._process != os.getpid() and str(self.path) != IN_MEMORY:
-                # A connection must not be carried over a fork; the parent goes on with the old one.
-                self._db, self._process = connect(self.path, create=False), os.getpid()
-            try:
-                yield self._db
-            except sqlite3.Error as error:
-                raise StoreError(f"{self.path}: {error}") from error
-            except OverflowError as error:
-                raise InvalidInput(f"{error}; ids and counts go up to 2**63 - 1") from error
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -125,26 +62,47 @@ class SqliteStore:
         supersede: bool = False,
         labels: Iterable[Label] = (),
         uid: str | None = None,
+        id: int | None = None,
         recorded_at: datetime | None = None,
         expires_at: datetime | None = None,
     ) -> Added:
-        """Record an episode, and what was said of it; `episode.success` itself is no statement and is not kept.
+        """Add an episode, and what was said of it; `episode.success` itself is no statement and is not kept.
 
         Known already, and so not added again, is an episode with the same `uid`, or with the same `run_id` and the same
         content; statements that are new are still taken over. Other content under the same run_id raises RunConflict,
-        unless `supersede`: then it takes the older one's place.
+        unless `supersede`: then it takes the older one's place. A wished-for `id` is given when it is above every id that
+        this file has ever given.
         """
-        row = rows.columns_of(episode)
-        moments = {"recorded_at": recorded_at or self.now(), "expires_at": expires_at}
+        row = rows.columns_of(episode) | {"namespace": self.namespace, "uid": uid or uuid.uuid4().hex}
+        row["recorded_at"] = moment_text(recorded_at or self.now())
+        row["expires_at"] = None if expires_at is None else moment_text(expires_at)
         with self.write() as db:
             known = self._known(db, episode, str(row["digest"]), uid, supersede=supersede)
             if known is None:
-                row |= {name: None if moment is None else moment_text(moment) for name, moment in moments.items()}
-                id = self._insert(db, episode, row | {"namespace": self.namespace, "uid": uid or uuid.uuid4().hex})
-            else:
-                id = known
-            self._take_over(db, id, labels)
-        return Added(id, new=known is None)
+                row["id"] = self._free(db, id)
+            added = Added(self._insert(db, episode, row), new=True) if known is None else Added(known, new=False)
+            self._take_over(db, added.id, labels)
+        return added
+
+    def record(
+        self,
+        episode: Episode,
+        *,
+        kind: str = "host",
+        by: str = "",
+        evidence: str = "",
+        supersede: bool = False,
+        uid: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> Added:
+        """Add an episode and, when it says success or failure, that as a statement; one that was made before is not repeated."""
+        with self.write():
+            added = self.add(episode, supersede=supersede, uid=uid, expires_at=expires_at)
+            if episode.success is not None:
+                said = [] if added.new else [(s.value, s.kind, s.by, s.evidence) for s in self.labels(added.id)]
+                if (episode.success, kind, by, evidence) not in said:
+                    self.say(added.id, episode.success, kind, by, evidence)
+        return added
 
     def say(self, id: int, value: bool, kind: str, by: str = "", evidence: str = "") -> Label:
         """Add a statement about an episode's success. Raises NotFound, InvalidInput."""
@@ -256,7 +214,9 @@ class SqliteStore:
         columns = "SELECT id, digest, situation FROM episodes WHERE namespace = ?"
         for id, other, _ in db.execute(f"{columns} AND uid = ?", (self.namespace, uid)):
             if other != digest:
-                raise RunConflict(f"uid {uid!r} is episode {id} already, which says otherwise; it needs a uid of its own")
+                raise RunConflict(
+                    f"uid {uid!r} is episode {id} already, which says otherwise; it needs a uid of its own"
+                )
             return int(id)
         if episode.run_id is None:
             return None
@@ -268,11 +228,18 @@ class SqliteStore:
         if versions and not supersede:
             id, _, situation = versions[0]
             raise RunConflict(
-                f"run_id {episode.run_id!r} is episode {id} ({_short(situation)}) already, and this one "
-                f"({_short(episode.situation)}) says otherwise; give it another run_id, or supersede=True if the run grew"
+                f"run_id {episode.run_id!r} is episode {id} ({shown(situation)}) already, and this one "
+                f"({shown(episode.situation)}) says otherwise; give it another run_id, or supersede=True if the run grew"
             )
         self._unindex(db, [id for id, _, _ in versions])
         return None
+
+    def _free(self, db: Database, wanted: int | None) -> int | None:
+        """The wanted id if it can be had, else None, which lets SQLite give the next one."""
+        if wanted is None or wanted > _LARGEST_WISH:
+            return None
+        highest = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'episodes'").fetchall()
+        return wanted if wanted > (highest[0][0] if highest else 0) else None
 
     def _insert(self, db: Database, episode: Episode, row: dict[str, object]) -> int:
         marks = ", ".join("?" * len(row))
@@ -346,8 +313,3 @@ def _namespace(name: object) -> str:
 
 def _statement(label: Label) -> tuple[object, ...]:
     return label.value, label.kind, label.by, label.evidence, label.at
-
-
-def _short(text: str) -> str:
-    first = text.split("\n", 1)[0]
-    return repr(first if len(first) <= 50 else first[:49] + "…")

@@ -11,11 +11,12 @@ import re
 from typing import NamedTuple
 
 from experience.episode import WHITE_SPACE, Episode
-from experience.errors import InvalidEpisode
+from experience.errors import InvalidEpisode, shown
 
 _NONE = "(none)"
 _FOLD = "\n  "
 _RESULT = {True: "success", False: "failure"}
+_SUCCESS = {word: success for success, word in _RESULT.items()}
 _FOUNDING_WORD = "Outcome: "  # readers of the old kind look for it anywhere, even inside a quoted item
 _LABELS = ("Tools used: ", "Skills used: ", "Result: ", "Tags: ")  # in this order, between Situation and Outcome
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # Unicode's Cc, Zl and Zp: a closed set
@@ -53,7 +54,7 @@ def parse(text: str) -> Episode:
     """
     lines = _lines(text)
     if not lines[0].startswith("Situation: "):
-        raise InvalidEpisode(f"line 1 is {_shown(lines[0])}; the text needs to begin with 'Situation: '")
+        raise InvalidEpisode(f"line 1 is {shown(lines[0])}; the text needs to begin with 'Situation: '")
     end = 1
     while end < len(lines) and lines[end].startswith("  "):
         end += 1
@@ -64,21 +65,21 @@ def parse(text: str) -> Episode:
             found[label] = lines[end].removeprefix(label)
             end += 1
     if end == len(lines) or not (lines[end].startswith("Outcome: ") or lines[end] == "Outcome:"):
-        got = _shown(lines[end]) if end < len(lines) else "the end of the text"
+        got = shown(lines[end]) if end < len(lines) else "the end of the text"
         raise InvalidEpisode(
             f"line {end + 1} is {got}; after the situation the labels are {', '.join(label.strip() for label in _LABELS)} "
             "and Outcome:, in this order, each at most once"
         )
-    result = found.get("Result: ")
-    if result not in (None, *_RESULT.values()):
-        raise InvalidEpisode(f"Result is {_shown(result)}; it needs success or failure, or no line at all")
+    result = found.get("Result: ", "")
+    if "Result: " in found and result not in _SUCCESS:
+        raise InvalidEpisode(f"Result is {shown(result)}; it needs success or failure, or no line at all")
     return Episode(
         situation=situation,
         outcome="\n".join([lines[end][len("Outcome: ") :], *lines[end + 1 :]]),
         tools=_read_items(found.get("Tools used: ", _NONE)),
         skills=_read_items(found.get("Skills used: ", _NONE)),
         tags=_read_items(found.get("Tags: ", _NONE)),
-        success=None if result is None else result == "success",
+        success=_SUCCESS.get(result),
     )
 
 
@@ -114,15 +115,15 @@ def parse_founding(text: str) -> Founding:
         guesses.append(f"{len(header) - 1} more lines were read as part of the situation")
     if any(line.startswith(("Result: ", "Skills used: ", "Tools used: ")) for line in outcome.split("\n")):
         guesses.append("a label below 'Outcome: ' was left in the outcome")
-    result = found.get("Result: ")
-    if result not in (None, *_RESULT.values()):
-        guesses.append(f"the result {_shown(result)} was read as unknown")
+    result = found.get("Result: ", "")
+    if "Result: " in found and result not in _SUCCESS:
+        guesses.append(f"the result {shown(result)} was read as unknown")
     episode = Episode(
         situation="\n".join([header[0].removeprefix("Situation: "), *header[1:]]),
         outcome=outcome,
         tools=_founding_items(found.get("Tools used: ", ""), guesses),
         skills=_founding_items(found.get("Skills used: ", ""), guesses),
-        success={"success": True, "failure": False}.get(result or ""),
+        success=_SUCCESS.get(result),
     )
     return Founding(episode, tuple(guesses))
 
@@ -130,10 +131,6 @@ def parse_founding(text: str) -> Founding:
 def _lines(text: str) -> list[str]:
     # Split on \n alone: str.splitlines also breaks at U+0085, U+2028, \v and \f, which values may hold.
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= 60 else value[:59] + "…")
 
 
 def _is_plain(item: str) -> bool:
@@ -174,7 +171,7 @@ def _read_items(value: str) -> tuple[str, ...]:
         if at == len(value):
             return tuple(items)
         if not value.startswith(", ", at):
-            raise InvalidEpisode(f"a list reads {_shown(value)}; items are parted by a comma and a space")
+            raise InvalidEpisode(f"a list reads {shown(value)}; items are parted by a comma and a space")
         at += 2
 
 
@@ -182,9 +179,9 @@ def _read_item(written: str) -> str:
     try:
         item = json.loads(written) if written.startswith('"') else written
     except ValueError as error:
-        raise InvalidEpisode(f"the item {_shown(written)} is not a JSON string: {error}") from error
+        raise InvalidEpisode(f"the item {shown(written)} is not a JSON string: {error}") from error
     if _write_item(item) != written:
-        raise InvalidEpisode(f"the item {_shown(written)} needs to be written {_shown(_write_item(item))}")
+        raise InvalidEpisode(f"the item {shown(written)} needs to be written {shown(_write_item(item))}")
     return str(item)
 
 
@@ -202,5 +199,5 @@ def _founding_items(value: str, guesses: list[str]) -> tuple[str, ...]:
     if value in ("", _NONE):
         return ()
     if re.search(r"[(\[{\"']", value):
-        guesses.append(f"the list {_shown(value)} was split at every comma")
+        guesses.append(f"the list {shown(value)} was split at every comma")
     return tuple(item for item in (part.strip(WHITE_SPACE) for part in value.split(",")) if item)

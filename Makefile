@@ -1,0 +1,39 @@
+# `make` alone lists the targets. Each sets up what it needs in .venv; nothing is installed outside of it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+SHARED ?= ../shared/data
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP) ## record the sample's runs and recall a few situations in every mode
+	$(BIN)/experience demo
+
+test: check ## ruff, mypy and every test
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## ruff and mypy only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP) ## quality of recall and speed, on the sample and on SHARED where it is there
+	$(BIN)/python benchmarks/quality.py data
+	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
+
+docs: $(STAMP) ## run every example in the documentation
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean: ## remove the virtual environment and what tools left behind
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

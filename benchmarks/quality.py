@@ -1,0 +1,320 @@
+"""How well recall ranks: nDCG@10, P@5, recall@10 and MRR@10 of every backend, on data that people have judged.
+
+    python benchmarks/quality.py                                   the standard measurements
+    python benchmarks/quality.py runs.jsonl --group-by task_id     leave one out, on episodes of your own
+    python benchmarks/quality.py folder                            a BEIR folder, or one laid out like `data/`
+
+Backends are asked directly: `Memory.recall` gives each content once, and here copies have to count. Figures are means
+over queries, printed x100 (in the JSON: 0 to 1), with gains and cut-offs as in trec_eval where no other source is named.
+"""
+
+import json
+import random
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from math import log2
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from experience.backends import NAMES, open_backend
+from experience.backends.encoders import open_encoder
+from experience.episode import Episode
+from experience.protocols import Backend, Encoder, Filter
+from experience.store import SqliteStore
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+DEPTH = 10
+SEED = 0
+RESAMPLES = 1000
+
+What = Literal["situations", "episodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A situation to ask about, and what an answer is judged by. Episodes are named by their position in the task."""
+
+    text: str
+    gains: Mapping[int, int]
+    """How relevant an episode is, above 0; whatever is missing is not relevant."""
+    left_out: frozenset[int] = frozenset()
+    """Episodes that may not be in the answer: the query's own, or all of its task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One judged collection."""
+
+    name: str
+    episodes: tuple[Episode, ...]
+    queries: tuple[Query, ...]
+    contents: tuple[What, ...] = ("situations", "episodes")
+    """The ways to record it that differ: with the situations alone, or with all that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The marks of one answer, or the means of many: each from 0 to 1, higher is better."""
+
+    precision: float
+    """Hits in the top 5 / min(5, relevant), so that 1 can be reached with fewer than 5 relevant episodes."""
+    ndcg: float
+    """Gains over log2(1 + rank), relative to the best order, to depth 10 (Järvelin and Kekäläinen, TOIS 2002)."""
+    recall: float
+    """The part of all relevant episodes that is in the top 10; below 1 at best when there are more than 10."""
+    mrr: float
+    """1 / rank of the first relevant episode, 0 when the top 10 hold none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    data: str
+    recorded: What
+    backend: str
+    episodes: int
+    queries: int
+    chance: float
+    """The precision that a random order can expect, from 0 to 1."""
+    scores: Scores
+    ndcg_interval: tuple[float, float]
+    """95 % bootstrap interval of the nDCG."""
+
+
+class Prepared:
+    """An encoder that has seen these texts before, all in one batch, so that no query pays for its own."""
+
+    def __init__(self, encoder: Encoder, texts: Iterable[str]) -> None:
+        self.name, self.width = encoder.name, encoder.width
+        self._encoder = encoder
+        distinct = list(dict.fromkeys(texts))
+        self._vectors = dict(zip(distinct, encoder.encode(distinct), strict=True))
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit vector a text, float32 of shape (len(texts), width)."""
+        if texts and self._vectors.keys() >= set(texts):
+            return np.stack([self._vectors[text] for text in texts])
+        return self._encoder.encode(texts)
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON Lines file."""
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def judgements(path: Path) -> dict[str, dict[str, int]]:
+    """Query to document to gain, those above 0, from tab-separated lines (query, document, score), header or not."""
+    judged: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        query, document, score = line.split("\t")
+        if (number or score.isdigit()) and int(score) > 0:
+            judged.setdefault(query, {})[document] = int(score)
+    return judged
+
+
+def judged_queries(folder: Path, texts: Mapping[str, str], places: Mapping[str, int]) -> Iterator[Query]:
+    """The folder's queries that have a relevant episode; `places` says where each document is."""
+    for query, gains in judgements(folder / "qrels.tsv").items():
+        if strangers := ({query} - texts.keys()) | (gains.keys() - places.keys()):
+            raise click.ClickException(f"{folder}: qrels.tsv names {min(strangers)}, which is not there")
+        yield Query(texts[query], {places[document]: gain for document, gain in gains.items()})
+
+
+def beir_task(folder: Path) -> Task:
+    """A folder in BEIR's layout (Thakur et al., NeurIPS 2021); a document is `title + " " + text`."""
+    corpus = json_lines(folder / "corpus.jsonl")
+    texts = {row["_id"]: row["text"] for row in json_lines(folder / "queries.jsonl")}
+    places = {row["_id"]: place for place, row in enumerate(corpus)}
+    episodes = (Episode(f"{row.get('title', '')} {row['text']}", "", run_id=row["_id"]) for row in corpus)
+    return Task(folder.name, tuple(episodes), tuple(judged_queries(folder, texts, places)), ("situations",))
+
+
+def sample_task(folder: Path) -> Task:
+    """A folder laid out like `data/`: judgements name episodes by their run_id."""
+    episodes = tuple(map(Episode.from_json, json_lines(folder / "episodes.jsonl")))
+    texts = {row["id"]: row["situation"] for row in json_lines(folder / "queries.jsonl")}
+    places = {str(episode.run_id): place for place, episode in enumerate(episodes)}
+    return Task(folder.name, episodes, tuple(judged_queries(folder, texts, places)))
+
+
+def episodes_task(path: Path, group_by: str, *, cross_task: bool) -> Task:
+    """Leave one out: each episode asks for the others of its group. Without such others it asks nothing."""
+    rows = json_lines(path)
+    episodes = (replace(Episode.from_json(row), run_id=f"run-{place}") for place, row in enumerate(rows))
+    groups, tasks = members(rows, group_by), members(rows, "task_id")
+    queries = []
+    for place, row in enumerate(rows):
+        own = tasks.get(row.get("task_id"), frozenset()) if cross_task else frozenset()
+        left_out = own | {place}
+        if relevant := groups.get(row.get(group_by), frozenset()) - left_out:
+            queries.append(Query(row["situation"], dict.fromkeys(relevant, 1), left_out))
+    name = f"{path.stem}, {group_by}{', cross-task' if cross_task else ''}"
+    return Task(name, tuple(episodes), tuple(queries))
+
+
+def members(rows: Sequence[Mapping[str, Any]], key: str) -> dict[Any, frozenset[int]]:
+    """The places of the rows that share a value of `key`, by that value; rows without one belong to nothing."""
+    places: dict[Any, set[int]] = {}
+    for place, row in enumerate(rows):
+        if row.get(key) is not None:
+            places.setdefault(row[key], set()).add(place)
+    return {value: frozenset(found) for value, found in places.items()}
+
+
+def open_task(path: Path, group_by: str, *, cross_task: bool) -> Task:
+    """Whatever lies at the path, by what is in it."""
+    if path.is_file():
+        return episodes_task(path, group_by, cross_task=cross_task)
+    return beir_task(path) if (path / "corpus.jsonl").exists() else sample_task(path)
+
+
+def standard_tasks(data: Path) -> Iterator[Task]:
+    """The measurements that docs and releases quote."""
+    airline, household = data / "episodes" / "tau_airline_gpt4o.jsonl", data / "episodes" / "alfworld_tasks_norun.jsonl"
+    yield episodes_task(airline, "task_id", cross_task=False)
+    yield episodes_task(airline, "group", cross_task=False)
+    yield episodes_task(airline, "group", cross_task=True)
+    yield episodes_task(household, "group", cross_task=False)
+    yield beir_task(data / "retrieval" / "metatool-rest")
+    yield sample_task(CHECKOUT / "data")
+
+
+def scores_of(ranked: Sequence[int], gains: Mapping[int, int]) -> Scores:
+    """The marks of one answer: places of episodes, best first."""
+    won = [gains.get(place, 0) for place in ranked[:DEPTH]]
+    best = sorted(gains.values(), reverse=True)[:DEPTH]
+    first = next((rank for rank, gain in enumerate(won, 1) if gain), None)
+    return Scores(
+        precision=sum(map(bool, won[:5])) / min(5, len(gains)),
+        ndcg=discounted(won) / discounted(best),
+        recall=sum(map(bool, won)) / len(gains),
+        mrr=1 / first if first else 0.0,
+    )
+
+
+def discounted(gains: Sequence[int]) -> float:
+    """Discounted cumulative gain: each gain over log2(1 + rank)."""
+    return sum(gain / log2(1 + rank) for rank, gain in enumerate(gains, 1))
+
+
+def chance(task: Task) -> float:
+    """The precision, from 0 to 1, that random orders have on average: 5 * relevant / candidates / min(5, relevant)."""
+    counts = [(len(query.gains), len(task.episodes) - len(query.left_out)) for query in task.queries]
+    return float(np.mean([5 * relevant / candidates / min(5, relevant) for relevant, candidates in counts]))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % percentile bootstrap of a mean over queries (Efron 1979; for retrieval: Sakai, SIGIR 2006)."""
+    sample = np.asarray(values)
+    draw = np.random.default_rng(SEED)
+    means = [sample[draw.integers(len(sample), size=len(sample))].mean() for _ in range(RESAMPLES)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def recorded(store: SqliteStore, episodes: Sequence[Episode], what: What) -> list[int]:
+    """The ids under which the episodes now are in the store, in their order."""
+    if what == "situations":
+        episodes = [Episode(episode.situation, "", run_id=episode.run_id) for episode in episodes]
+    with store.write():
+        return [store.add(episode).id for episode in episodes]
+
+
+def answers(backend: Backend, ids: Sequence[int], queries: Sequence[Query]) -> Iterator[Scores]:
+    """Ask every query; what it leaves out is filtered away before the ranking."""
+    places = {id: place for place, id in enumerate(ids)}
+    for query in queries:
+        others = tuple(id for id, place in places.items() if place not in query.left_out)
+        where = Filter(ids=others) if query.left_out else Filter()
+        hits = backend.recall(query.text, DEPTH, where)
+        yield scores_of([places[hit.id] for hit in hits], query.gains)
+
+
+def measure(task: Task, what: What, backends: Sequence[str], encoder: Encoder | None) -> Iterator[Row]:
+    """One row a backend, over a store that is thrown away afterwards."""
+    with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "quality.db") as store:
+        ids = recorded(store, task.episodes, what)
+        for name in backends:
+            backend = open_backend(name, store, encoder)
+            backend.refresh()
+            marks = list(answers(backend, ids, task.queries))
+            means = Scores(*(float(np.mean([getattr(mark, part.name) for mark in marks])) for part in fields(Scores)))
+            within = interval([mark.ndcg for mark in marks])
+            yield Row(task.name, what, name, len(ids), len(marks), chance(task), means, within)
+
+
+def run(task: Task, limit: int | None, what: str | None, backends: Sequence[str], model: Encoder | None) -> Iterator[Row]:
+    """All rows of one task, over at most `limit` of its queries, drawn at random but the same ones every time."""
+    if not task.queries:
+        raise click.ClickException(f"{task.name}: no query has anything relevant to find")
+    if limit is not None and limit < len(task.queries):
+        task = replace(task, queries=tuple(random.Random(SEED).sample(task.queries, limit)))
+    texts = [*(query.text for query in task.queries), *(episode.situation for episode in task.episodes)]
+    encoder = model and Prepared(model, texts)
+    for content in task.contents:
+        if what in (None, content) or len(task.contents) == 1:
+            yield from measure(task, content, backends, encoder)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as aligned text; quality x100."""
+    head = ("data", "recorded", "backend", "episodes", "queries", "chance", "P@5", "nDCG@10", "95 %", "recall@10", "MRR@10")
+    lines = [head, *map(cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    form = "  ".join(f"{{:{'<' if at < 3 else '>'}{width}}}" for at, width in enumerate(widths))
+    return "\n".join(form.format(*line) for line in lines)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One row as text."""
+    marks, (low, high) = row.scores, row.ndcg_interval
+    percent = [f"{100 * value:.1f}" for value in (row.chance, marks.precision, marks.ndcg, marks.recall, marks.mrr)]
+    within = f"{100 * low:.1f} to {100 * high:.1f}"
+    return (
+        row.data,
+        row.recorded,
+        row.backend,
+        str(row.episodes),
+        str(row.queries),
+        *percent[:3],
+        within,
+        *percent[3:],
+    )
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), default=CHECKOUT.parent / "shared" / "data",
+              help="Folder of the standard measurements, which run when no PATHS are given.")  # fmt: skip
+@click.option("--group-by", default="group", help="Key that relevant episodes share, in an episodes file.")
+@click.option("--cross-task", is_flag=True, help="Leave out every other run with the query's task_id, too.")
+@click.option("--what", type=click.Choice(["situations", "episodes"]), help="What to record; both when left out.")
+@click.option("--backend", "backends", multiple=True, type=click.Choice(NAMES), default=NAMES, show_default=True)
+@click.option("--encoder", help="Name of a sentence-transformers model; the packaged MiniLM when left out.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Ask at most so many queries of each, drawn with a fixed seed."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table; figures from 0 to 1.")
+def main(
+    paths: tuple[Path, ...], data: Path, group_by: str, cross_task: bool, what: str | None, backends: tuple[str, ...],
+    encoder: str | None, limit: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Measure how well recall ranks PATHS: episodes files, BEIR folders, folders like data/."""
+    if not paths and not data.is_dir():
+        raise click.ClickException(f"there is no folder {data}; name it with --data, or name PATHS to measure")
+    tasks = (open_task(path, group_by, cross_task=cross_task) for path in paths) if paths else standard_tasks(data)
+    model = open_encoder(encoder) if {"embedding", "hybrid"} & set(backends) else None
+    rows = [row for task in tasks for row in run(task, limit, what, backends, model)]
+    about = {"encoder": model.name if model else None, "seed": SEED, "rows": [asdict(row) for row in rows]}
+    click.echo(json.dumps(about, indent=2) if as_json else table(rows))
+
+
+if __name__ == "__main__":
+    main()

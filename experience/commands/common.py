@@ -1,0 +1,142 @@
+"""What the commands share: the group's settings, options that recur, and how things are printed.
+
+Nothing here imports numpy, SQLite or an encoder: that is left to the command that needs them.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from experience.errors import ExperienceError
+from experience.protocols import LABEL_CLASSES
+
+if TYPE_CHECKING:
+    from experience.memory import Memory
+    from experience.protocols import Filter
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the group's options say."""
+
+    db: Path
+    backend: str
+    encoder: str | None
+    namespace: str
+    json: bool
+
+    def open(self, *, create: bool = False, backend: str | None = None) -> "Memory":
+        """The memory to work on; commands that only look at it do not make one."""
+        from experience.memory import Memory
+
+        return Memory.open(self.db, backend or self.backend, self.encoder, self.namespace, create=create)
+
+
+def remark(text: str) -> None:
+    """Something for people, on standard error."""
+    click.echo(text, err=True)
+
+
+def wants_json(function: F) -> F:
+    """`--json` behind the command, where people write it, as well as before it."""
+
+    def join(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.obj = replace(ctx.obj, json=True)
+
+    option = click.option("--json", is_flag=True, expose_value=False, callback=join, help="Print JSON instead of text.")
+    return option(function)
+
+
+def moment(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+    """Reads an option's time."""
+    from experience.episode import moment_from
+
+    try:
+        return None if value is None else moment_from(value, parameter.name or "")
+    except ExperienceError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def filters(function: F) -> F:
+    """The options that make a Filter, which the command gets as keywords."""
+    options = (
+        click.option("--success/--failure", default=None, help="Only runs that worked, or only runs that failed."),
+        click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only runs that used it; repeatable."),
+        click.option(
+            "--skill", "skills", multiple=True, metavar="NAME", help="Only runs that followed it; repeatable."
+        ),
+        click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only runs with this tag; repeatable."),
+        click.option(
+            "--since", callback=moment, metavar="TIME", help="Only runs that started then or later (ISO 8601, UTC)."
+        ),
+        click.option("--until", callback=moment, metavar="TIME", help="Only runs that started before (ISO 8601, UTC)."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def says(function: F) -> F:
+    """The options for who says whether a run worked."""
+    options = (
+        click.option(
+            "--kind", type=click.Choice(LABEL_CLASSES), default="human", show_default=True, help="Who says so."
+        ),
+        click.option("--by", default="", metavar="NAME", help="The name of who says so."),
+        click.option("--evidence", default="", metavar="TEXT", help="Why."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def filter_from(parts: dict[str, Any]) -> "Filter":
+    """The Filter that the options of `filters` make."""
+    from experience.protocols import Filter
+
+    return Filter(**parts)
+
+
+def text_from(value: str) -> str:
+    """The argument itself, or standard input where it is a dash."""
+    return sys.stdin.read() if value == "-" else value
+
+
+def width() -> int:
+    """Columns to lay text out on."""
+    return max(40, shutil.get_terminal_size((100, 24)).columns)
+
+
+def print_json(data: object) -> None:
+    """Data for programs, on standard output."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def print_record(settings: Settings, memory: "Memory", id: int) -> None:
+    """Everything about one run."""
+    from experience import printing
+
+    found, labels = memory.get(id), memory.labels(id)
+    if settings.json:
+        print_json({**printing.record_json(found), "labels": [printing.label_json(label) for label in labels]})
+    else:
+        click.echo(printing.record_page(found, labels))
+
+
+def refresh_with_bar(memory: "Memory") -> int:
+    """Refresh, with a bar on a terminal."""
+    missing = memory.backend.pending()
+    if not missing:
+        return memory.refresh()
+    with click.progressbar(length=missing, label="embedding", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        return memory.refresh(lambda done, _total: bar.update(done - bar.pos))

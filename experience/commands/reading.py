@@ -1,0 +1,105 @@
+"""`recall`, `list`, `show`, `info`, `demo`: what only looks."""
+
+from typing import Any
+
+import click
+
+from experience.commands.common import (
+    Settings,
+    filter_from,
+    filters,
+    print_json,
+    print_record,
+    refresh_with_bar,
+    remark,
+    text_from,
+    wants_json,
+    width,
+)
+
+
+@click.command()
+@click.argument("situation")
+@click.option("-k", type=click.IntRange(min=0), default=3, show_default=True, help="How many at most.")
+@filters
+@wants_json
+@click.pass_obj
+def recall(settings: Settings, /, situation: str, k: int, **parts: Any) -> None:
+    """Recall past runs similar to SITUATION, best first; - reads it from standard input."""
+    from experience import printing
+
+    with settings.open() as memory:
+        refresh_with_bar(memory)
+        matches = memory.recall(text_from(situation), k, filter_from(parts))
+    if settings.json:
+        print_json([printing.match_json(match) for match in matches])
+        return
+    for rank, match in enumerate(matches, 1):
+        click.echo(printing.match_block(rank, match, width()))
+    if not matches:
+        remark("nothing similar was found")
+
+
+@click.command("list")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most.")
+@filters
+@wants_json
+@click.pass_obj
+def list_(settings: Settings, /, limit: int, **parts: Any) -> None:
+    """List recorded runs, newest first."""
+    from experience import printing
+
+    where = filter_from(parts)
+    with settings.open(backend="keyword") as memory:
+        records = memory.records(where, limit)
+        total = memory.count(where)
+    if settings.json:
+        print_json([printing.record_json(record) for record in records])
+        return
+    for found in records:
+        click.echo(printing.record_line(found, width()))
+    if total > len(records):
+        remark(f"{len(records)} of {total}; --limit shows more")
+
+
+@click.command()
+@click.argument("id", type=int)
+@click.option("--text", is_flag=True, help="Print the stable text, and nothing else.")
+@wants_json
+@click.pass_obj
+def show(settings: Settings, /, id: int, text: bool) -> None:
+    """Show everything about run ID."""
+    with settings.open(backend="keyword") as memory:
+        if text:
+            click.echo(memory.get(id).episode.render())
+        else:
+            print_record(settings, memory, id)
+
+
+@click.command()
+@wants_json
+@click.pass_obj
+def info(settings: Settings, /) -> None:
+    """Say what the store holds."""
+    from experience import printing
+    from experience.overview import overview
+
+    with settings.open(backend="keyword") as memory:
+        found = overview(memory.store)
+    if settings.json:
+        print_json(found)
+    else:
+        click.echo(printing.pairs((name.replace("_", " "), _plain(value)) for name, value in found.items()))
+
+
+@click.command()
+@click.pass_obj
+def demo(settings: Settings, /) -> None:
+    """Show the main job on a packaged sample, in a store that is thrown away."""
+    from experience.demo import show_demo
+
+    show_demo(settings.encoder, click.echo, refresh_with_bar, width())
+
+
+def _plain(value: object) -> object:
+    return (", ".join(f"{key}: {part}" for key, part in value.items()) or "none") if isinstance(value, dict) else value

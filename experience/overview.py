@@ -1,0 +1,45 @@
+"""What a store holds, in numbers: for `experience info`, and for whoever wonders why something is not found."""
+
+import sqlite3
+from typing import Any
+
+from experience.episode import moment_text
+from experience.protocols import Filter
+from experience.store import SqliteStore
+
+
+def overview(store: SqliteStore) -> dict[str, Any]:
+    """Counts of one namespace, the size of the file, and the versions at work.
+
+    `episodes` is `success` + `failure` + `unknown`; `superseded` and `expired` are those that are kept but hidden;
+    `vectors` counts by encoder.
+    """
+    episodes, success, failure = store.count(), store.count(Filter(success=True)), store.count(Filter(success=False))
+    kept = "SELECT count(*) FROM episodes WHERE namespace = ?"
+    [(expired,)] = store.read(f"{kept} AND expires_at <= ?", (store.namespace, moment_text(store.now())))
+    [(total,)] = store.read(kept, (store.namespace,))
+    vectors = store.read(
+        "SELECT encoder, count(*) FROM vectors WHERE namespace = ? GROUP BY encoder", (store.namespace,)
+    )
+    return {
+        "db": str(store.path),
+        "namespace": store.namespace,
+        "episodes": episodes,
+        "success": success,
+        "failure": failure,
+        "unknown": episodes - success - failure,
+        "confirmed": _confirmed(store),
+        "superseded": total - expired - episodes,
+        "expired": expired,
+        "encoder": store.setting("encoder"),
+        "vectors": dict(vectors),
+        "bytes": store.size_on_disk(),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def _confirmed(store: SqliteStore) -> int:
+    selection, parameters = store.selection(Filter(success=True))
+    sql = f"""SELECT count(*) FROM verdicts v JOIN labels l ON l.id = v.label_id
+        WHERE l.class <> 'self_claim' AND v.episode_id IN ({selection})"""
+    return int(store.read(sql, parameters)[0][0])

@@ -1,0 +1,188 @@
+"""The file under a store: opened with care, read, and written in whole transactions.
+
+Opening decides what the file is before it changes a byte of it: a path typed wrongly must not turn somebody's other
+database into ours. What SQLite says when something is wrong becomes one sentence that says what to do. This module knows
+no episodes.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from sqlite_utils import Database
+
+from experience import schema
+from experience.errors import InvalidInput, NewerSchema, StoreError
+
+_APPLICATION_ID = 0x68776F6E  # "hwon"
+_BUSY_SECONDS = 30.0
+_IN_MEMORY = ":memory:"
+
+
+class SqliteFile:
+    """One SQLite file. Usable from any thread, by one at a time; close it, or use it as a context manager."""
+
+    def __init__(self, path: Path | str, *, create: bool = True) -> None:
+        """Open the file at `path` (":memory:" for none), making it when `create`. Raises StoreError."""
+        self.path = path
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._db: Database | None = connect(path, create=create)
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is no error; any other use after it is."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            self._db = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one query. Raises StoreError."""
+        with self._database() as db:
+            return db.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """One transaction: all of it or nothing. Joins the one that is open in this thread. Raises StoreError."""
+        with self._database() as db:
+            if db.conn.in_transaction:
+                yield db
+            else:
+                with _transaction(db):
+                    yield db
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted and overwrite the last traces of it. Takes as long as a copy."""
+        with self._database() as db:
+            db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size_on_disk(self) -> int:
+        """Bytes of the file and of what SQLite keeps beside it; 0 for one in memory."""
+        files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @contextmanager
+    def _database(self) -> Iterator[Database]:
+        with self._lock:
+            if self._db is None:
+                raise StoreError(f"the store {self.path} is closed; open it again")
+            if self._process != os.getpid() and str(self.path) != _IN_MEMORY:
+                # A connection must not be carried over a fork; the parent goes on with the old one.
+                self._db, self._process = connect(self.path, create=False), os.getpid()
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                raise StoreError(_why(str(self.path), error)) from error
+            except OverflowError as error:
+                raise InvalidInput(f"{error}; ids and counts go up to 2**63 - 1") from error
+
+
+def connect(path: Path | str, *, create: bool) -> Database:
+    """The database at `path`, at this release's schema. Raises StoreError in one sentence that says what to do.
+
+    The connection may be used from any thread, by one at a time.
+    """
+    name = str(path)
+    if name != _IN_MEMORY:
+        _prepare(Path(path), create=create)
+    try:
+        # isolation_level None: no statement begins a transaction unless we say so, and we say BEGIN IMMEDIATE.
+        connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot open {name}: {error}; choose a file in a folder that can be written to") from error
+    try:
+        return _opened(Database(connection, execute_plugins=False), name)
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreError(_why(name, error)) from error
+    except StoreError:
+        connection.close()
+        raise
+
+
+def _prepare(path: Path, *, create: bool) -> None:
+    """Make an empty file where there is none, readable by its owner alone: what is recorded may be private."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'experience.db'}")
+    try:
+        if path.exists():
+            return
+        if not create:
+            raise StoreError(f"there is no store at {path}; record or import something first, or name another file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except (OSError, ValueError) as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"cannot make {path}: {error}; choose a place that can be written to") from error
+
+
+def _opened(db: Database, name: str) -> Database:
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("BEGIN")  # one view of both, while another process may be making the tables
+    [(tables,)] = db.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    [(application,)] = db.execute("PRAGMA application_id").fetchall()
+    db.execute("COMMIT")
+    if tables and application != _APPLICATION_ID:
+        raise StoreError(f"{name} is a SQLite database of another program; name a file of its own for the store")
+    if tables and (names := schema.newer(db)):
+        raise NewerSchema(f"{name} was written by a newer release (it has {names[-1]}); run: pip install -U hardwon")
+    _use_wal(db)
+    if schema.pending(db):
+        with _transaction(db):
+            schema.migrate(db)
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    return db
+
+
+@contextmanager
+def _transaction(db: Database) -> Iterator[None]:
+    # IMMEDIATE: a transaction that reads first and writes later fails at once when another has written in between.
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.conn.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _use_wal(db: Database) -> None:
+    # The switch to WAL does not wait for other connections as statements do, so the waiting is done here.
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _why(name: str, error: sqlite3.Error) -> str:
+    said = str(error)
+    if "not a database" in said:
+        return f"{name} is not a SQLite database; name another file for the store"
+    if "readonly" in said or "read-only" in said:
+        return f"{name} lies in a read-only place; copy it to one that can be written to"
+    if "malformed" in said:
+        return f"{name} is damaged ({said}); restore it from a copy or an export"
+    return f"cannot open {name}: {said}; check that the file and its folder can be read and written"
