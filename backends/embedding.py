@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experience.errors import EncoderError, InvalidInput
-from experience.protocols import Encoder, Filter, Hit, Progress
+from experience.backends.threads import one_thread
+from experience.errors import EncoderError
+from experience.protocols import Encoder, Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import has_words
 
@@ -38,13 +39,13 @@ class EmbeddingBackend:
 
         Takes in up to 64 missing vectors first; with more missing it warns, since what has no vector cannot be found.
         """
-        if k < 0:
-            raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+        check_k(k)
         if k == 0 or not has_words(situation):
             return []
         self._catch_up()
-        query = self._encode([situation])[0]
-        with self._lock:
+        # A question may hold half a character, which no episode can and no tokenizer takes.
+        query = self._encode([situation.encode(errors="replace").decode()])[0]
+        with self._lock, one_thread():
             self._follow()
             ids, scores = self._rows.scores(query, self._allowed(where))
         best = _best(ids, scores, k)

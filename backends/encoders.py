@@ -22,6 +22,7 @@ from experience.backends.minilm import (
     model_folder,
     open_tokenizer,
 )
+from experience.backends.threads import one_thread
 from experience.errors import EncoderError, MissingPackage
 from experience.protocols import Encoder
 
@@ -66,7 +67,8 @@ class MiniLM:
 
     def _encode_few(self, parts: Sequence[str]) -> Vectors:
         self._forward = self._forward or Forward(self._folder)
-        return np.stack([self._forward(self._tokenizer.encode(part).ids[:WINDOW]) for part in parts])
+        with one_thread():
+            return np.stack([self._forward(self._tokenizer.encode(part).ids[:WINDOW]) for part in parts])
 
     def _encode_many(self, parts: Sequence[str]) -> Vectors:
         if self._many is None:

@@ -4,7 +4,7 @@ Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): an episode s
 arms that found it. It needs no scale common to BM25 and cosine, of which there is none.
 """
 
-from experience.protocols import Backend, Filter, Hit, Progress
+from experience.protocols import Backend, Filter, Hit, Progress, check_k
 
 _RRF_K = 60
 _DEPTH = 50
@@ -18,6 +18,7 @@ class HybridBackend:
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits of either arm, best first, equal scores newest first; `why` gives the rank in each arm."""
+        check_k(k)
         if k == 0:
             return []
         scores: dict[int, float] = {}

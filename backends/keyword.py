@@ -8,8 +8,7 @@ Probabilistic Relevance Framework: BM25 and Beyond" (2009), as SQLite computes i
 
 from collections.abc import Sequence
 
-from experience.errors import InvalidInput
-from experience.protocols import Filter, Hit, Progress
+from experience.protocols import Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import query_terms
 
@@ -29,8 +28,7 @@ class KeywordBackend:
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits that share a word with the text, best first, equal scores newest first."""
-        if k < 0:
-            raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+        check_k(k)
         terms = self._rarest(query_terms(situation))
         if not terms or k == 0:
             return []

@@ -1,11 +1,11 @@
-"""How well recall ranks: nDCG@10, P@5, recall@10 and MRR@10 of every backend, on data that people have judged.
+"""How well recall ranks: nDCG@10, P@5, recall@10 and MRR@10 of every backend, on judged data.
 
     python benchmarks/quality.py                                   the standard measurements
     python benchmarks/quality.py runs.jsonl --group-by task_id     leave one out, on episodes of your own
     python benchmarks/quality.py folder                            a BEIR folder, or one laid out like `data/`
 
 Backends are asked directly: `Memory.recall` gives each content once, and here copies have to count. Figures are means
-over queries, printed x100 (in the JSON: 0 to 1), with gains and cut-offs as in trec_eval where no other source is named.
+over queries, printed x100 (in the JSON: 0 to 1). A judged score is the gain itself, as in trec_eval.
 """
 
 import json
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import log2
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 import numpy as np
@@ -28,63 +28,61 @@ from experience.protocols import Backend, Encoder, Filter
 from experience.store import SqliteStore
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-DEPTH = 10
-SEED = 0
-RESAMPLES = 1000
-
-What = Literal["situations", "episodes"]
+DEPTH, SEED, RESAMPLES = 10, 0, 1000
+CONTENTS = ("situations", "episodes")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A situation to ask about, and what an answer is judged by. Episodes are named by their position in the task."""
+    """A situation to ask about, and what an answer is judged by. Episodes are named by their places in the task.
+
+    `gains` says how relevant an episode is, above 0; whatever is missing is not. What is `left_out` may not be found: the
+    query's own episode, or all of its task.
+    """
 
     text: str
     gains: Mapping[int, int]
-    """How relevant an episode is, above 0; whatever is missing is not relevant."""
     left_out: frozenset[int] = frozenset()
-    """Episodes that may not be in the answer: the query's own, or all of its task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One judged collection."""
+    """One judged collection, and the ways to record it that differ."""
 
     name: str
     episodes: tuple[Episode, ...]
     queries: tuple[Query, ...]
-    contents: tuple[What, ...] = ("situations", "episodes")
-    """The ways to record it that differ: with the situations alone, or with all that is known."""
+    contents: tuple[str, ...] = CONTENTS
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The marks of one answer, or the means of many: each from 0 to 1, higher is better."""
+    """The marks of one answer, or the means of many: each from 0 to 1, higher is better.
+
+    `precision`: hits in the top 5 / min(5, relevant), so that 1 can be reached with fewer than 5 relevant episodes.
+    `ndcg`: gains over log2(1 + rank), relative to the best order, to depth 10 (Järvelin and Kekäläinen, TOIS 2002).
+    `recall`: the part of all relevant episodes that is in the top 10; below 1 at best when there are more than 10.
+    `mrr`: 1 / rank of the first relevant episode, 0 when the top 10 hold none.
+    """
 
     precision: float
-    """Hits in the top 5 / min(5, relevant), so that 1 can be reached with fewer than 5 relevant episodes."""
     ndcg: float
-    """Gains over log2(1 + rank), relative to the best order, to depth 10 (Järvelin and Kekäläinen, TOIS 2002)."""
     recall: float
-    """The part of all relevant episodes that is in the top 10; below 1 at best when there are more than 10."""
     mrr: float
-    """1 / rank of the first relevant episode, 0 when the top 10 hold none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table."""
+    """One line of the table. `chance` is the precision that a random order can expect, from 0 to 1."""
 
     data: str
-    recorded: What
+    recorded: str
     backend: str
     episodes: int
     queries: int
     chance: float
-    """The precision that a random order can expect, from 0 to 1."""
     scores: Scores
     ndcg_interval: tuple[float, float]
-    """95 % bootstrap interval of the nDCG."""
 
 
 class Prepared:
@@ -133,7 +131,7 @@ def beir_task(folder: Path) -> Task:
     texts = {row["_id"]: row["text"] for row in json_lines(folder / "queries.jsonl")}
     places = {row["_id"]: place for place, row in enumerate(corpus)}
     episodes = (Episode(f"{row.get('title', '')} {row['text']}", "", run_id=row["_id"]) for row in corpus)
-    return Task(folder.name, tuple(episodes), tuple(judged_queries(folder, texts, places)), ("situations",))
+    return Task(folder.resolve().name, tuple(episodes), tuple(judged_queries(folder, texts, places)), ("situations",))
 
 
 def sample_task(folder: Path) -> Task:
@@ -141,31 +139,26 @@ def sample_task(folder: Path) -> Task:
     episodes = tuple(map(Episode.from_json, json_lines(folder / "episodes.jsonl")))
     texts = {row["id"]: row["situation"] for row in json_lines(folder / "queries.jsonl")}
     places = {str(episode.run_id): place for place, episode in enumerate(episodes)}
-    return Task(folder.name, episodes, tuple(judged_queries(folder, texts, places)))
+    return Task(folder.resolve().name, episodes, tuple(judged_queries(folder, texts, places)))
 
 
 def episodes_task(path: Path, group_by: str, *, cross_task: bool) -> Task:
     """Leave one out: each episode asks for the others of its group. Without such others it asks nothing."""
     rows = json_lines(path)
     episodes = (replace(Episode.from_json(row), run_id=f"run-{place}") for place, row in enumerate(rows))
-    groups, tasks = members(rows, group_by), members(rows, "task_id")
     queries = []
     for place, row in enumerate(rows):
-        own = tasks.get(row.get("task_id"), frozenset()) if cross_task else frozenset()
-        left_out = own | {place}
-        if relevant := groups.get(row.get(group_by), frozenset()) - left_out:
-            queries.append(Query(row["situation"], dict.fromkeys(relevant, 1), left_out))
+        left_out = {place} | (alike(rows, place, "task_id") if cross_task else set())
+        if relevant := alike(rows, place, group_by) - left_out:
+            queries.append(Query(row["situation"], dict.fromkeys(relevant, 1), frozenset(left_out)))
     name = f"{path.stem}, {group_by}{', cross-task' if cross_task else ''}"
     return Task(name, tuple(episodes), tuple(queries))
 
 
-def members(rows: Sequence[Mapping[str, Any]], key: str) -> dict[Any, frozenset[int]]:
-    """The places of the rows that share a value of `key`, by that value; rows without one belong to nothing."""
-    places: dict[Any, set[int]] = {}
-    for place, row in enumerate(rows):
-        if row.get(key) is not None:
-            places.setdefault(row[key], set()).add(place)
-    return {value: frozenset(found) for value, found in places.items()}
+def alike(rows: Sequence[Mapping[str, Any]], place: int, key: str) -> set[int]:
+    """The places of the rows with the same value of `key` as the one at `place`; none when it has no value."""
+    value = rows[place].get(key)
+    return {other for other, row in enumerate(rows) if value is not None and row.get(key) == value}
 
 
 def open_task(path: Path, group_by: str, *, cross_task: bool) -> Task:
@@ -190,18 +183,10 @@ def scores_of(ranked: Sequence[int], gains: Mapping[int, int]) -> Scores:
     """The marks of one answer: places of episodes, best first."""
     won = [gains.get(place, 0) for place in ranked[:DEPTH]]
     best = sorted(gains.values(), reverse=True)[:DEPTH]
+    value, ideal = (sum(gain / log2(1 + rank) for rank, gain in enumerate(order, 1)) for order in (won, best))
     first = next((rank for rank, gain in enumerate(won, 1) if gain), None)
-    return Scores(
-        precision=sum(map(bool, won[:5])) / min(5, len(gains)),
-        ndcg=discounted(won) / discounted(best),
-        recall=sum(map(bool, won)) / len(gains),
-        mrr=1 / first if first else 0.0,
-    )
-
-
-def discounted(gains: Sequence[int]) -> float:
-    """Discounted cumulative gain: each gain over log2(1 + rank)."""
-    return sum(gain / log2(1 + rank) for rank, gain in enumerate(gains, 1))
+    hits = [gain > 0 for gain in won]
+    return Scores(sum(hits[:5]) / min(5, len(gains)), value / ideal, sum(hits) / len(gains), 1 / first if first else 0.0)
 
 
 def chance(task: Task) -> float:
@@ -212,14 +197,13 @@ def chance(task: Task) -> float:
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """95 % percentile bootstrap of a mean over queries (Efron 1979; for retrieval: Sakai, SIGIR 2006)."""
-    sample = np.asarray(values)
     draw = np.random.default_rng(SEED)
-    means = [sample[draw.integers(len(sample), size=len(sample))].mean() for _ in range(RESAMPLES)]
+    means = [draw.choice(values, len(values)).mean() for _ in range(RESAMPLES)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 
 
-def recorded(store: SqliteStore, episodes: Sequence[Episode], what: What) -> list[int]:
+def recorded(store: SqliteStore, episodes: Sequence[Episode], what: str) -> list[int]:
     """The ids under which the episodes now are in the store, in their order."""
     if what == "situations":
         episodes = [Episode(episode.situation, "", run_id=episode.run_id) for episode in episodes]
@@ -231,13 +215,12 @@ def answers(backend: Backend, ids: Sequence[int], queries: Sequence[Query]) -> I
     """Ask every query; what it leaves out is filtered away before the ranking."""
     places = {id: place for place, id in enumerate(ids)}
     for query in queries:
-        others = tuple(id for id, place in places.items() if place not in query.left_out)
-        where = Filter(ids=others) if query.left_out else Filter()
-        hits = backend.recall(query.text, DEPTH, where)
+        others = [id for id, place in places.items() if place not in query.left_out] if query.left_out else None
+        hits = backend.recall(query.text, DEPTH, Filter(ids=None if others is None else tuple(others)))
         yield scores_of([places[hit.id] for hit in hits], query.gains)
 
 
-def measure(task: Task, what: What, backends: Sequence[str], encoder: Encoder | None) -> Iterator[Row]:
+def measure(task: Task, what: str, backends: Sequence[str], encoder: Encoder | None) -> Iterator[Row]:
     """One row a backend, over a store that is thrown away afterwards."""
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "quality.db") as store:
         ids = recorded(store, task.episodes, what)
@@ -272,40 +255,35 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(form.format(*line) for line in lines)
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: Row) -> list[str]:
     """One row as text."""
     marks, (low, high) = row.scores, row.ndcg_interval
     percent = [f"{100 * value:.1f}" for value in (row.chance, marks.precision, marks.ndcg, marks.recall, marks.mrr)]
     within = f"{100 * low:.1f} to {100 * high:.1f}"
-    return (
-        row.data,
-        row.recorded,
-        row.backend,
-        str(row.episodes),
-        str(row.queries),
-        *percent[:3],
-        within,
-        *percent[3:],
-    )
+    return [row.data, row.recorded, row.backend, f"{row.episodes}", f"{row.queries}", *percent[:3], within, *percent[3:]]
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), default=CHECKOUT.parent / "shared" / "data",
-              help="Folder of the standard measurements, which run when no PATHS are given.")  # fmt: skip
-@click.option("--group-by", default="group", help="Key that relevant episodes share, in an episodes file.")
-@click.option("--cross-task", is_flag=True, help="Leave out every other run with the query's task_id, too.")
-@click.option("--what", type=click.Choice(["situations", "episodes"]), help="What to record; both when left out.")
+@click.option("--data", default=CHECKOUT.parent / "shared" / "data", type=Path, help="Where the standard data lies.")
+@click.option("--group-by", default="group", help="Key whose value relevant episodes share, in an episodes file.")
+@click.option("--cross-task", is_flag=True, help="Leave out all other runs with the query's task_id, too.")
+@click.option("--what", type=click.Choice(CONTENTS), help="What to record; both when left out.")
 @click.option("--backend", "backends", multiple=True, type=click.Choice(NAMES), default=NAMES, show_default=True)
 @click.option("--encoder", help="Name of a sentence-transformers model; the packaged MiniLM when left out.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), help="Ask at most so many queries of each, drawn with a fixed seed."
-)
+@click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many queries, drawn with a fixed seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table; figures from 0 to 1.")
 def main(
-    paths: tuple[Path, ...], data: Path, group_by: str, cross_task: bool, what: str | None, backends: tuple[str, ...],
-    encoder: str | None, limit: int | None, as_json: bool,
-) -> None:  # fmt: skip
+    paths: Sequence[Path],
+    data: Path,
+    group_by: str,
+    cross_task: bool,
+    what: str | None,
+    backends: Sequence[str],
+    encoder: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Measure how well recall ranks PATHS: episodes files, BEIR folders, folders like data/."""
     if not paths and not data.is_dir():
         raise click.ClickException(f"there is no folder {data}; name it with --data, or name PATHS to measure")

@@ -12,7 +12,7 @@ from typing import Self
 
 from experience.episode import Episode
 from experience.errors import InvalidInput
-from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record
+from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, check_k
 from experience.recalled import without_recalled
 from experience.store import SqliteStore
 
@@ -102,8 +102,7 @@ class Memory:
         Only runs that pass `where` are ranked. Copies of one episode come once, as the newest of them. Text without a word
         in it, and k = 0, give an empty list; what goes wrong is raised. Raises InvalidInput for a negative k.
         """
-        if k < 0:
-            raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+        check_k(k)
         depth = k
         while True:
             hits = self.backend.recall(situation, depth, where)

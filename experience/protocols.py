@@ -147,6 +147,12 @@ class Filter:
         return any(getattr(self, part.name) not in (None, ()) for part in fields(self)) or self.ids == ()
 
 
+def check_k(k: int) -> None:
+    """Raise InvalidInput unless `k` is a number of hits that can be asked for."""
+    if k < 0:
+        raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+
+
 class Encoder(Protocol):
     """Text in, vectors out."""
 

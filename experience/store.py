@@ -45,8 +45,8 @@ class SqliteStore(SqliteFile):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Open the store at `path` (":memory:" for none), making it when `create`. Raises StoreError, InvalidInput."""
-        super().__init__(path, create=create)
         self.namespace = _namespace(namespace)
+        super().__init__(path, create=create)
         self._clock = clock
 
     def now(self) -> datetime:
@@ -211,6 +211,8 @@ class SqliteStore(SqliteFile):
 
     def _known(self, db: Database, episode: Episode, digest: str, uid: str | None, *, supersede: bool) -> int | None:
         """The id under which this episode is here already; None when it is new and may come in."""
+        # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
+        self._drop_where("expires_at <= ? AND (uid = ? OR run_id = ?)", moment_text(self.now()), uid, episode.run_id)
         columns = "SELECT id, digest, situation FROM episodes WHERE namespace = ?"
         for id, other, _ in db.execute(f"{columns} AND uid = ?", (self.namespace, uid)):
             if other != digest:

@@ -1,0 +1,237 @@
+"""Out as JSON Lines and in again, and nothing is lost, doubled, or let in that is not an episode."""
+
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import episodes
+
+from experience import Cost, Episode, InvalidEpisode, SqliteStore
+from experience.transfer import export_lines, import_file, import_lines
+
+
+def lines(*data):
+    return [item if isinstance(item, bytes) else json.dumps(item).encode() for item in data]
+
+
+def plain(situation, **more):
+    return {"situation": situation, "tools": [], "outcome": "o", **more}
+
+
+def contents(store):
+    return [(record, store.labels(record.id)) for record in store.history()]
+
+
+@pytest.fixture
+def full(store, clock):
+    """A store with something of everything."""
+    store.record(
+        Episode("a\nb", "o", tools=("x", "y"), success=True, started_at=datetime(2026, 5, 4, tzinfo=UTC), cost=Cost(1, 2, 3.5, 4), meta={"k": [1, None]}),
+        by="ada", evidence="saw it",
+    )  # fmt: skip
+    clock.advance(days=1)
+    store.record(Episode("run", "one", run_id="r", success=False), kind="self_claim")
+    store.record(Episode("run", "two", run_id="r"), supersede=True)
+    store.record(Episode("run", "three", run_id="r", success=True), supersede=True)
+    store.delete(store.record(Episode("gone", "o")).id)
+    last = store.record(
+        Episode("部署🙂 \u2028", "", skills=("s",), tags=("t",)), expires_at=clock() + timedelta(days=9)
+    ).id
+    store.say(last, True, "human", "bob")
+    clock.advance(hours=1)
+    store.withdraw(last, by="eve", evidence="mistaken")
+    return store
+
+
+def test_export_and_import_lose_nothing(full, tmp_path, clock):
+    exported = list(export_lines(full))
+    with SqliteStore(tmp_path / "copy.db", clock=clock) as copy:
+        done = import_lines(copy, [line.encode() for line in exported])
+
+        assert (done.new, done.known, done.bad) == (5, 0, ())
+        assert [
+            (replace(r, label=None), [replace(label, id=0) for label in labels]) for r, labels in contents(copy)
+        ] == [(replace(r, label=None), [replace(label, id=0) for label in labels]) for r, labels in contents(full)]
+        assert [r.episode for r in copy.records()] == [r.episode for r in full.records()]
+        assert list(export_lines(copy)) == exported
+
+
+def test_importing_ones_own_export_changes_nothing(full):
+    before = contents(full)
+    done = import_lines(full, [line.encode() for line in export_lines(full)])
+
+    assert (done.new, done.known) == (0, 5)
+    assert contents(full) == before
+
+
+def test_a_merge_brings_the_labels_that_were_given_elsewhere(full, tmp_path, clock):
+    exported = [line.encode() for line in export_lines(full)]
+    with SqliteStore(tmp_path / "copy.db", clock=clock) as copy:
+        copy.record(Episode("was here before", "o"))
+        import_lines(copy, exported)
+        there = next(r for r in copy.records() if r.episode.outcome == "three")
+        copy.say(there.id, False, "verifier", "suite")
+        back = [line.encode() for line in export_lines(copy)]
+
+    done = import_lines(full, back)
+
+    assert (done.new, done.known) == (1, 5)
+    assert next(r for r in full.records() if r.episode.outcome == "three").label.by == "suite"
+
+
+def test_ids_are_kept_where_they_were_never_given_and_new_ones_made_elsewhere(full, tmp_path, clock):
+    exported = [line.encode() for line in export_lines(full)]
+    assert [record.id for record in full.history()] == [1, 2, 3, 4, 6]
+    with (
+        SqliteStore(tmp_path / "fresh.db", clock=clock) as fresh,
+        SqliteStore(tmp_path / "used.db", clock=clock) as used,
+    ):
+        import_lines(fresh, exported)
+        assert [record.id for record in fresh.history()] == [1, 2, 3, 4, 6]
+        for number in range(9):
+            used.record(Episode(f"mine {number}", "o"))
+        import_lines(used, exported)
+        assert len({record.id for record in used.history()}) == 14
+
+
+def test_an_id_near_the_end_of_the_range_is_not_taken_over(store):
+    ours = {"uid": "u", "id": 2**63 - 1, "recorded_at": "2026-01-01T00:00:00Z", "labels": []}
+
+    assert import_lines(store, lines(plain("s", hardwon=ours))).new == 1
+    assert store.record(Episode("room for more", "o")).id == 2
+
+
+def test_lines_from_elsewhere_are_recorded_once_however_often_they_are_read(store):
+    data = lines(plain("a"), plain("a"), plain("b", run_id="r"), plain("c", success=True, source="x"))
+
+    assert import_lines(store, data).new == 4
+    assert (import_lines(store, data).new, import_lines(store, data).known) == (0, 4)
+    [c] = [record for record in store.records() if record.episode.situation == "c"]
+    assert c.episode.meta == {"source": "x"}
+    assert (c.label.kind, c.label.by, c.confirmed) == ("host", "import", True)
+
+
+def test_a_verdict_that_a_line_has_gained_is_taken_as_a_label(store):
+    import_lines(store, lines(plain("a")))
+    done = import_lines(store, lines(plain("a", success=False)), kind="verifier")
+
+    assert (done.new, done.known) == (0, 1)
+    assert store.get(1).label.kind == "verifier"
+
+
+BAD = [
+    (b"{", "not JSON"),
+    (b"[1]", "JSON object"),
+    (b"null", "JSON object"),
+    (b'{"situation": "s"}', "tools, outcome missing"),
+    (b"\xff\xfe", "not UTF-8"),
+    (b'{"situation": "s", "tools": "x", "outcome": "o"}', "tools"),
+    (b'{"situation": " ", "tools": [], "outcome": "o"}', "situation is empty"),
+    (b'{"situation": "a\\u0000", "tools": [], "outcome": "o"}', "NUL"),
+    (b'{"situation": "a\\ud800", "tools": [], "outcome": "o"}', "surrogate"),
+    (b'{"situation": "s", "tools": [], "outcome": "o", "x": ' + b"[" * 100_000, "deep"),
+    (b'{"situation": "s", "tools": [], "outcome": "o", "x": ' + b"9" * 5000 + b"}", "not JSON"),
+    (b'{"situation": "s", "tools": [], "outcome": "o", "x": NaN}', "meta"),
+    (json.dumps(plain("s", run_id="taken")).encode(), "'taken' is episode 1"),
+    (json.dumps(plain("s", hardwon={"uid": 5, "recorded_at": "2026-01-01"})).encode(), "uid"),
+    (json.dumps(plain("s", hardwon={"uid": "u"})).encode(), "recorded_at"),
+    (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "id": "1"})).encode(), "id"),
+    (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": 3})).encode(), "labels"),
+    (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [3]})).encode(), "label"),
+    (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [{"value": 1, "class": "human", "at": "2026-01-01"}]})).encode(), "value"),
+    (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [{"value": True, "class": "god", "at": "2026-01-01"}]})).encode(), "kind"),
+    (json.dumps(plain("s", hardwon={"uid": "known", "recorded_at": "2026-01-01"})).encode(), "'known' is episode 1"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def taken(store):
+    store.add(Episode("already here", "o", run_id="taken"), uid="known")
+    return store
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD)
+def test_a_bad_line_is_left_out_and_named(taken, bad, said):
+    done = import_lines(taken, [*lines(plain("first")), b"", bad, *lines(plain("last"))])
+
+    assert (done.new, taken.count()) == (2, 3)
+    [line] = done.bad
+    assert line.number == 3
+    assert said in line.reason
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD)
+def test_strict_refuses_all_because_of_one(taken, bad, said):
+    with pytest.raises(InvalidEpisode, match=r"line 2: .*nothing was imported"):
+        import_lines(taken, [*lines(plain("first")), bad, *lines(plain("last"))], strict=True)
+
+    assert taken.count() == 1
+
+
+def test_a_run_that_grew_elsewhere_can_take_its_older_selfs_place(taken):
+    done = import_lines(taken, lines(plain("grown", run_id="taken")), supersede=True)
+
+    assert done.new == 1
+    assert [record.episode.situation for record in taken.records()] == ["grown"]
+
+
+def test_a_recalled_block_in_a_line_is_taken_out_and_counted(store):
+    text = '[experience-recall]\n  1. situation: "old"\n[/experience-recall]\nnew task'
+
+    assert import_lines(store, lines(plain(text))).stripped == 1
+    assert store.get(1).episode.situation == "new task"
+
+
+@pytest.mark.parametrize("head", [b"", b"\xef\xbb\xbf", b"\n\n"])
+def test_a_file_is_known_by_its_content(store, head):
+    text = Episode("s", "o\nmore", tools=("a, b",), success=True)
+
+    assert import_file(store, io.BytesIO(head + text.render().encode() + b"\n"), kind="host").new == 1
+    assert (
+        import_file(store, io.BytesIO(head + b'{"situation": "t", "tools": [], "outcome": "o"}\n'), kind="host").new
+        == 1
+    )
+    assert [record.episode for record in store.records()] == [Episode("t", "o"), text]
+
+
+def test_a_text_read_twice_is_recorded_once(store):
+    text = Episode("s", "o").render().encode()
+
+    assert [import_file(store, io.BytesIO(text), kind="host").new for _ in range(2)] == [1, 0]
+
+
+def test_founding_text_is_read_only_when_asked_and_says_what_was_guessed(store):
+    text = b"Situation: one\ntwo\nTools used: a\nOutcome: o"
+    [bad] = import_file(store, io.BytesIO(text), kind="host").bad
+    assert "line 2" in bad.reason
+    with pytest.raises(InvalidEpisode, match="nothing was imported"):
+        import_file(store, io.BytesIO(text), strict=True, kind="host")
+
+    done = import_file(store, io.BytesIO(text), lenient=True, kind="host")
+
+    assert done.new == 1
+    assert "part of the situation" in done.guesses[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file_is_no_episode_and_no_error(store, content):
+    assert import_file(store, io.BytesIO(content), kind="host").new == 0
+
+
+def test_a_text_that_is_not_utf_8_is_a_bad_line(store):
+    [bad] = import_file(store, io.BytesIO(b"Situation: \xff\nOutcome: o"), kind="host").bad
+
+    assert "utf-8" in bad.reason
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(episodes)
+def test_any_episode_survives_the_journey(episode):
+    with SqliteStore(":memory:") as one, SqliteStore(":memory:") as two:
+        one.record(episode)
+        import_lines(two, [line.encode() for line in export_lines(one)])
+
+        assert two.get(1).episode == episode
