@@ -2,10 +2,10 @@
 
     python benchmarks/latency.py --sizes 1000,10000
 
-Words follow Zipf's law over common English words and made ones, so that an index has the shape it has for real text. The
-encoder hashes, which takes microseconds, so that no figure contains a model. Recall is `Memory.recall` with k = 3, after
-a few calls to warm up. Everything happens in one process whose imports are done; nothing is flushed from the system's
-file cache. Times are the wall clock's; run it on a machine that is doing nothing else.
+Words follow Zipf's law over common English words and made ones, so that an index has the shape it has for real text.
+The encoder hashes, which takes microseconds, so that no figure contains a model. Recall is `Memory.recall` with k = 3,
+after a few calls to warm up. Everything happens in one process whose imports are done; nothing is flushed from the
+system's file cache. Times are the wall clock's; run it on a machine that is doing nothing else.
 """
 
 import hashlib
@@ -47,15 +47,10 @@ COMMON = (
     "ticket flight hotel seat refund address payment card phone label size weight colour paper office meeting team plan "
     "draft note letter answer question reason rule limit queue cache token session port network disk memory branch"
 ).split()
-SYLLABLES = [
-    start + vowel + end
-    for start in "b d f g k l m n p r s t v br st tr".split()
-    for vowel in "aeiou"
-    for end in ("", "n", "r")
-]
-TOOLS = [
-    f"{verb}_{thing}" for verb in ("read", "write", "find", "list", "check") for thing in ("file", "page", "user", "order")
-]
+STARTS, ENDS = "b d f g k l m n p r s t v br st tr".split(), ("", "n", "r")
+SYLLABLES = [start + vowel + end for start in STARTS for vowel in "aeiou" for end in ENDS]
+VERBS, THINGS = ("read", "write", "find", "list", "check"), ("file", "page", "user", "order")
+TOOLS = [f"{verb}_{thing}" for verb in VERBS for thing in THINGS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,10 @@ class Writer:
 
 
 class HashEncoder:
-    """Pseudo-random unit vectors that depend on the text alone."""
+    """Pseudo-random unit vectors that depend on the text alone, as fast as can be.
+
+    The one in `experience.testing` adds up words, which would take longer than what is measured here.
+    """
 
     name = "hash-384"
     width = 384
@@ -108,10 +106,10 @@ class HashEncoder:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
-def milliseconds(action: Callable[[], object]) -> float:
+def milliseconds(action: Callable[..., object], *arguments: object) -> float:
     """How long one call takes."""
     start = perf_counter()
-    action()
+    action(*arguments)
     return 1000 * (perf_counter() - start)
 
 
@@ -140,7 +138,7 @@ def filling(memory: Memory, episodes: Sequence[Episode]) -> Iterator[Figure]:
 
 def recording(memory: Memory, episodes: Sequence[Episode]) -> Iterator[Figure]:
     """Add some more, each in its own transaction."""
-    yield spread("record one", [milliseconds(lambda: memory.record(episode)) for episode in episodes])  # noqa: B023
+    yield spread("record one", [milliseconds(memory.record, episode) for episode in episodes])
     memory.refresh()
 
 
@@ -151,7 +149,7 @@ def beginning(path: Path, question: str) -> Iterator[Figure]:
         memory = opened(path, name)
         if name == NAMES[0]:
             yield Figure("open the store", "ms", 1000 * (perf_counter() - start))
-        yield Figure(f"first recall, {name}", "ms", milliseconds(lambda: memory.recall(question)))  # noqa: B023
+        yield Figure(f"first recall, {name}", "ms", milliseconds(memory.recall, question))
         memory.close()
 
 
@@ -160,10 +158,8 @@ def recalling(path: Path, questions: Sequence[str]) -> Iterator[Figure]:
     for name in NAMES:
         with opened(path, name) as memory:
             for kind, where in (("", Filter()), (", filter passes 10 %", Filter(tags=("area-3",)))):
-                for question in questions[:WARM_UP]:
-                    memory.recall(question, where=where)
-                times = [milliseconds(lambda: memory.recall(question, where=where)) for question in questions[WARM_UP:]]  # noqa: B023
-                yield spread(f"recall, {name}{kind}", times)
+                times = [milliseconds(memory.recall, question, 3, where) for question in questions]
+                yield spread(f"recall, {name}{kind}", times[WARM_UP:])
 
 
 def measure(size: int, queries: int) -> list[Figure]:
@@ -213,7 +209,7 @@ def sizes_of(_: click.Context, __: click.Parameter, value: str) -> list[int]:
     try:
         sizes = [int(part) for part in value.split(",")]
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} needs whole numbers with commas between them, such as 1000,10000") from error
+        raise click.BadParameter(f"{value!r} needs whole numbers and commas, such as 1000,10000") from error
     if min(sizes) < 1:
         raise click.BadParameter("a size needs at least one episode")
     return sizes

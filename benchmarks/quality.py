@@ -4,8 +4,8 @@
     python benchmarks/quality.py runs.jsonl --group-by task_id     leave one out, on episodes of your own
     python benchmarks/quality.py folder                            a BEIR folder, or one laid out like `data/`
 
-Backends are asked directly: `Memory.recall` gives each content once, and here copies have to count. Figures are means
-over queries, printed x100 (in the JSON: 0 to 1). A judged score is the gain itself, as in trec_eval.
+Backends are asked directly: `Memory.recall` gives each content once, and here copies have to count. Figures are
+means over queries, printed x100 (in the JSON: 0 to 1). A judged score is the gain itself, as in trec_eval.
 """
 
 import json
@@ -34,10 +34,9 @@ CONTENTS = ("situations", "episodes")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A situation to ask about, and what an answer is judged by. Episodes are named by their places in the task.
+    """A situation to ask about, and what an answer is judged by; episodes are named by their places in the task.
 
-    `gains` says how relevant an episode is, above 0; whatever is missing is not. What is `left_out` may not be found: the
-    query's own episode, or all of its task.
+    `gains`: how relevant an episode is, above 0, or missing. `left_out`: what may not be found, such as the query itself.
     """
 
     text: str
@@ -96,9 +95,8 @@ class Prepared:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector a text, float32 of shape (len(texts), width)."""
-        if texts and self._vectors.keys() >= set(texts):
-            return np.stack([self._vectors[text] for text in texts])
-        return self._encoder.encode(texts)
+        known = bool(texts) and self._vectors.keys() >= set(texts)
+        return np.stack([self._vectors[text] for text in texts]) if known else self._encoder.encode(texts)
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:
@@ -170,11 +168,10 @@ def open_task(path: Path, group_by: str, *, cross_task: bool) -> Task:
 
 def standard_tasks(data: Path) -> Iterator[Task]:
     """The measurements that docs and releases quote."""
-    airline, household = data / "episodes" / "tau_airline_gpt4o.jsonl", data / "episodes" / "alfworld_tasks_norun.jsonl"
-    yield episodes_task(airline, "task_id", cross_task=False)
-    yield episodes_task(airline, "group", cross_task=False)
-    yield episodes_task(airline, "group", cross_task=True)
-    yield episodes_task(household, "group", cross_task=False)
+    airline = data / "episodes" / "tau_airline_gpt4o.jsonl"
+    for group_by, cross_task in (("task_id", False), ("group", False), ("group", True)):
+        yield episodes_task(airline, group_by, cross_task=cross_task)
+    yield episodes_task(data / "episodes" / "alfworld_tasks_norun.jsonl", "group", cross_task=False)
     yield beir_task(data / "retrieval" / "metatool-rest")
     yield sample_task(CHECKOUT / "data")
 
@@ -185,8 +182,8 @@ def scores_of(ranked: Sequence[int], gains: Mapping[int, int]) -> Scores:
     best = sorted(gains.values(), reverse=True)[:DEPTH]
     value, ideal = (sum(gain / log2(1 + rank) for rank, gain in enumerate(order, 1)) for order in (won, best))
     first = next((rank for rank, gain in enumerate(won, 1) if gain), None)
-    hits = [gain > 0 for gain in won]
-    return Scores(sum(hits[:5]) / min(5, len(gains)), value / ideal, sum(hits) / len(gains), 1 / first if first else 0.0)
+    precision, recall = sum(map(bool, won[:5])) / min(5, len(gains)), sum(map(bool, won)) / len(gains)
+    return Scores(precision, value / ideal, recall, 1 / first if first else 0.0)
 
 
 def chance(task: Task) -> float:
@@ -199,8 +196,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     """95 % percentile bootstrap of a mean over queries (Efron 1979; for retrieval: Sakai, SIGIR 2006)."""
     draw = np.random.default_rng(SEED)
     means = [draw.choice(values, len(values)).mean() for _ in range(RESAMPLES)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
+    return float(np.percentile(means, 2.5)), float(np.percentile(means, 97.5))
 
 
 def recorded(store: SqliteStore, episodes: Sequence[Episode], what: str) -> list[int]:
@@ -233,12 +229,17 @@ def measure(task: Task, what: str, backends: Sequence[str], encoder: Encoder | N
             yield Row(task.name, what, name, len(ids), len(marks), chance(task), means, within)
 
 
-def run(task: Task, limit: int | None, what: str | None, backends: Sequence[str], model: Encoder | None) -> Iterator[Row]:
-    """All rows of one task, over at most `limit` of its queries, drawn at random but the same ones every time."""
+def limited(task: Task, limit: int | None) -> Task:
+    """The task with at most `limit` of its queries, drawn at random but the same ones every time."""
     if not task.queries:
         raise click.ClickException(f"{task.name}: no query has anything relevant to find")
-    if limit is not None and limit < len(task.queries):
-        task = replace(task, queries=tuple(random.Random(SEED).sample(task.queries, limit)))
+    if limit is None or limit >= len(task.queries):
+        return task
+    return replace(task, queries=tuple(random.Random(SEED).sample(task.queries, limit)))
+
+
+def run(task: Task, what: str | None, backends: Sequence[str], model: Encoder | None) -> Iterator[Row]:
+    """All rows of one task."""
     texts = [*(query.text for query in task.queries), *(episode.situation for episode in task.episodes)]
     encoder = model and Prepared(model, texts)
     for content in task.contents:
@@ -248,7 +249,7 @@ def run(task: Task, limit: int | None, what: str | None, backends: Sequence[str]
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as aligned text; quality x100."""
-    head = ("data", "recorded", "backend", "episodes", "queries", "chance", "P@5", "nDCG@10", "95 %", "recall@10", "MRR@10")
+    head = "data recorded backend episodes queries chance P@5 nDCG@10 95% recall@10 MRR@10".split()
     lines = [head, *map(cells, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     form = "  ".join(f"{{:{'<' if at < 3 else '>'}{width}}}" for at, width in enumerate(widths))
@@ -257,10 +258,10 @@ def table(rows: Sequence[Row]) -> str:
 
 def cells(row: Row) -> list[str]:
     """One row as text."""
-    marks, (low, high) = row.scores, row.ndcg_interval
+    names, marks, (low, high) = (row.data, row.recorded, row.backend), row.scores, row.ndcg_interval
     percent = [f"{100 * value:.1f}" for value in (row.chance, marks.precision, marks.ndcg, marks.recall, marks.mrr)]
     within = f"{100 * low:.1f} to {100 * high:.1f}"
-    return [row.data, row.recorded, row.backend, f"{row.episodes}", f"{row.queries}", *percent[:3], within, *percent[3:]]
+    return [*names, f"{row.episodes}", f"{row.queries}", *percent[:3], within, *percent[3:]]
 
 
 @click.command()
@@ -289,7 +290,7 @@ def main(
         raise click.ClickException(f"there is no folder {data}; name it with --data, or name PATHS to measure")
     tasks = (open_task(path, group_by, cross_task=cross_task) for path in paths) if paths else standard_tasks(data)
     model = open_encoder(encoder) if {"embedding", "hybrid"} & set(backends) else None
-    rows = [row for task in tasks for row in run(task, limit, what, backends, model)]
+    rows = [row for task in tasks for row in run(limited(task, limit), what, backends, model)]
     about = {"encoder": model.name if model else None, "seed": SEED, "rows": [asdict(row) for row in rows]}
     click.echo(json.dumps(about, indent=2) if as_json else table(rows))
 

@@ -31,6 +31,7 @@ def record(settings: Settings, /, situation: str, expires_in: float | None, **gi
     Prints the episode's id.
     """
     from experience.episode import Episode
+    from experience.recalled import without_recalled
 
     if situation == given["outcome"] == "-":
         raise click.UsageError("only one of SITUATION and --outcome can be read from standard input")
@@ -39,8 +40,8 @@ def record(settings: Settings, /, situation: str, expires_in: float | None, **gi
     expires_at = None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in)
     with settings.open(create=True, backend="keyword") as memory:
         id = memory.record(episode, expires_at=expires_at, **statement)
-        if "recalled_blocks_stripped" in memory.get(id).episode.meta:
-            remark("a recalled block was taken out: a run does not learn its own brief")
+    if without_recalled(episode) is not episode:
+        remark("a recalled block was taken out: a run does not learn its own brief")
     click.echo(json.dumps({"id": id}) if settings.json else id)
 
 
