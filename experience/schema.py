@@ -6,9 +6,10 @@ A released migration is never edited; another is added, and a file of the older 
 from sqlite_utils import Database, Migrations
 
 
-def m001_episodes_labels_and_indexes(db: Database) -> None:
-    """Episodes are append-only; ids are never given twice, since skills and receipts cite them."""
-    for statement in (
+def m001_episodes_and_labels(db: Database) -> None:
+    """The truth. Rows are only added or deleted, and ids are never given twice, since skills and receipts cite them."""
+    _run(
+        db,
         """
         CREATE TABLE episodes (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,7 +36,7 @@ def m001_episodes_labels_and_indexes(db: Database) -> None:
         "CREATE INDEX episodes_by_namespace ON episodes (namespace, id)",
         "CREATE INDEX episodes_by_run ON episodes (namespace, run_id, id) WHERE run_id IS NOT NULL",
         "CREATE INDEX episodes_by_expiry ON episodes (namespace, expires_at) WHERE expires_at IS NOT NULL",
-        # A label is a statement (value) or takes one back (withdraws); neither is ever changed.
+        # A label is a statement (value) or takes one back (withdraws).
         """
         CREATE TABLE labels (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,7 +51,15 @@ def m001_episodes_labels_and_indexes(db: Database) -> None:
         )
         """,
         "CREATE INDEX labels_by_episode ON labels (episode_id)",
-        # Derived: the label that counts, kept so that a filter on success is one look-up.
+        "CREATE TABLE settings (namespace TEXT, key TEXT, value TEXT NOT NULL, PRIMARY KEY (namespace, key))",
+    )
+
+
+def m002_what_is_derived(db: Database) -> None:
+    """What recall reads. All of it can be made again from the rows above."""
+    _run(
+        db,
+        # The label that counts, kept so that a filter on success is one look-up.
         """
         CREATE TABLE verdicts (
             episode_id INTEGER PRIMARY KEY REFERENCES episodes (id) ON DELETE CASCADE,
@@ -58,15 +67,15 @@ def m001_episodes_labels_and_indexes(db: Database) -> None:
             label_id INTEGER NOT NULL REFERENCES labels (id) ON DELETE CASCADE
         )
         """,
-        # Derived: one row for each episode that can be recalled, cut by our own tokeniser and parted by spaces. The
-        # ascii tokenizer takes every non-ASCII character as part of a word, and of ASCII what tokenchars names.
+        # One row for each episode that can be recalled, cut by our own tokeniser and parted by spaces. FTS5's ascii
+        # tokenizer takes every non-ASCII character as part of a word, and of ASCII what tokenchars names.
         """
         CREATE VIRTUAL TABLE terms USING fts5 (
-            situation, outcome, names, tokenize = 'ascii tokenchars ''-._/\\:@~+#='''
+            situation, outcome, names, tokenize = "ascii tokenchars '-._/\\:@~+#='"
         )
         """,
-        # Derived: vectors, each beside the name and width of its encoder. Their ids grow in the order of commits, so
-        # that a reader knows what is new by the last one it saw.
+        # Vectors beside the name and width of their encoder. Their ids grow in the order of commits, so that a reader
+        # knows what is new by the last one it saw.
         """
         CREATE TABLE vectors (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -81,12 +90,10 @@ def m001_episodes_labels_and_indexes(db: Database) -> None:
         "CREATE INDEX vectors_by_episode ON vectors (episode_id)",
         # How often vectors have gone from a namespace: a reader whose count is older looks again at what is left.
         "CREATE TABLE removals (namespace TEXT PRIMARY KEY, count INTEGER NOT NULL)",
-        "CREATE TABLE settings (namespace TEXT, key TEXT, value TEXT NOT NULL, PRIMARY KEY (namespace, key))",
-    ):
-        db.execute(statement)
+    )
 
 
-_HISTORY = (m001_episodes_labels_and_indexes,)
+_HISTORY = (m001_episodes_and_labels, m002_what_is_derived)
 
 _migrations = Migrations("hardwon")
 for _step in _HISTORY:
@@ -110,6 +117,11 @@ def migrate(db: Database) -> None:
     together; inside another it only sets savepoints.
     """
     _migrations.apply(db)
+
+
+def _run(db: Database, *statements: str) -> None:
+    for statement in statements:
+        db.execute(statement)
 
 
 def _applied(db: Database) -> set[str]:
