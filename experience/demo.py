@@ -13,7 +13,7 @@ from experience.transfer import import_lines
 SITUATIONS = (
     "The image build stops because the disk of the build machine is full",
     "Make sure that customers are not charged twice when they press the button twice",
-    "把每周销售数据整理成一份报告",
+    "促销时订单太多，库存变成了负数",
 )
 
 

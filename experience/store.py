@@ -152,6 +152,21 @@ class SqliteStore(SqliteFile):
             db.execute("DELETE FROM settings WHERE namespace = ?", (self.namespace,))
             return self._drop_where("1")
 
+    def rebuild(self) -> int:
+        """Make everything that recall reads anew from the records, vectors aside, which are dropped for `refresh` to make.
+
+        For an index that is suspected, or was written by other rules; how many episodes that were.
+        """
+        with self.write() as db:
+            ids = self._ids_where("1")
+            self._unindex(db, ids)
+            for id in ids:
+                self._settle(db, id)
+            live = [id for (id,) in self.read(*self.selection())]
+            for id in live:
+                self._index(db, id, self.get(id).episode)
+        return len(live)
+
     def remember(self, key: str, value: str) -> None:
         """Keep a choice of this namespace, such as its encoder."""
         with self.write() as db:
@@ -246,10 +261,14 @@ class SqliteStore(SqliteFile):
     def _insert(self, db: Database, episode: Episode, row: dict[str, object]) -> int:
         marks = ", ".join("?" * len(row))
         cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+        id = int(cursor.lastrowid or 0)
+        self._index(db, id, episode)
+        return id
+
+    def _index(self, db: Database, id: int, episode: Episode) -> None:
         names = " ".join((*episode.tools, *episode.skills, *episode.tags))
         cut = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
-        db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (cursor.lastrowid, *cut))
-        return int(cursor.lastrowid or 0)
+        db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *cut))
 
     def _take_over(self, db: Database, id: int, labels: Iterable[Label]) -> None:
         """Add the statements, and the withdrawals of statements, that the episode does not have yet."""
@@ -298,10 +317,13 @@ class SqliteStore(SqliteFile):
 
     def _drop_where(self, condition: str, *parameters: object) -> int:
         with self.write() as db:
-            sql = f"SELECT id FROM episodes WHERE namespace = ? AND {condition}"
-            ids = [id for (id,) in db.execute(sql, (self.namespace, *parameters))]
+            ids = self._ids_where(condition, *parameters)
             self._drop(db, ids)
         return len(ids)
+
+    def _ids_where(self, condition: str, *parameters: object) -> list[int]:
+        sql = f"SELECT id FROM episodes WHERE namespace = ? AND {condition}"
+        return [id for (id,) in self.read(sql, (self.namespace, *parameters))]
 
 
 def _namespace(name: object) -> str:

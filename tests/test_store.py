@@ -324,6 +324,21 @@ def test_a_run_whose_episode_has_expired_can_be_recorded_again(store, clock):
     assert store.count() == 1
 
 
+def test_what_is_derived_can_be_made_again_from_the_records(store):
+    first = store.record(replace(EPISODE, success=True)).id
+    store.record(Episode("old", "o", run_id="r"))
+    store.record(Episode("new", "o", run_id="r"), supersede=True)
+    before = [store.read(f"SELECT * FROM {table} ORDER BY 1") for table in ("terms", "verdicts")]
+    with store.write() as db:
+        db.execute("DELETE FROM terms")
+        db.execute("DELETE FROM verdicts")
+    assert store.get(first).label is None
+
+    assert store.rebuild() == 2
+    assert [store.read(f"SELECT * FROM {table} ORDER BY 1") for table in ("terms", "verdicts")] == before
+    assert store.get(first).confirmed
+
+
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 

@@ -71,10 +71,13 @@ def export(settings: Settings, /, path: str) -> None:
 
 
 @click.command()
+@click.option("--rebuild", is_flag=True, help="Make the keyword index and the vectors anew from the records.")
 @click.pass_obj
-def refresh(settings: Settings, /) -> None:
+def refresh(settings: Settings, /, rebuild: bool) -> None:
     """Embed what has no vector yet, so that recall by embedding finds it."""
     with settings.open() as memory:
+        if rebuild:
+            remark(f"rebuilt the keyword index of {memory.store.rebuild()} episodes")
         done = refresh_with_bar(memory)
     remark(f"embedded {done} episodes")
 

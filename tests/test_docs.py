@@ -1,0 +1,84 @@
+"""The documentation is true: its examples run, and it names every command and option."""
+
+import doctest
+import re
+import shlex
+
+import click
+import pytest
+from click.testing import CliRunner
+from conftest import ROOT
+
+from experience.cli import main
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CHECK = doctest.OutputChecker()
+
+
+def same(expected, got):
+    return CHECK.check_output(expected, got, doctest.ELLIPSIS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = FENCE.findall(page.read_text(encoding="utf-8"))
+    for (language, code), (following, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=False):
+        if language == "python":
+            exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+            printed = capsys.readouterr().out
+            if following == "text":
+                assert same(shown, printed), printed
+
+
+def test_shell_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXPERIENCE_DB", str(tmp_path / "runs.db"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    ran = 0
+    for language, block in FENCE.findall(README):
+        for command, shown in (
+            re.findall(r"^\$ experience (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE) if language == "console" else []
+        ):
+            result = CliRunner().invoke(main, shlex.split(command), env={"COLUMNS": "100"})
+            assert result.exit_code == 0, (command, result.output)
+            assert not shown or same(shown, result.output), (command, result.output)
+            ran += 1
+
+    assert ran >= 12
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_a_section_with_every_option_and_a_help(name):
+    command = main.commands[name]
+    [section] = re.findall(rf"^### experience {name}\b.*?(?=^##)", README, re.MULTILINE | re.DOTALL)
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+            for spelling in [*parameter.opts, *parameter.secondary_opts]:
+                assert f"`{spelling}" in section, f"{name} {spelling}"
+
+
+def test_every_option_of_the_group_is_in_the_table():
+    for parameter in main.params:
+        for spelling in parameter.opts:
+            assert f"`{spelling}" in README, spelling
+
+
+def test_the_documentation_links_to_what_is_there():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_docstring_of_the_package_shows_code_that_runs(tmp_path, monkeypatch, capsys):
+    import experience
+
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(line[4:] for line in experience.__doc__.splitlines() if line.startswith("    "))
+    exec(compile(code, "experience", "exec"), {})
+
+    assert "live after a retry" in capsys.readouterr().out
