@@ -45,7 +45,7 @@ COMMON = (
     "get key make folder two image work show version missing field old send fix same column wrong email state move "
     "last window until field keep record database total left small three log again right week place door water room "
     "ticket flight hotel seat refund address payment card phone label size weight colour paper office meeting team plan "
-    "draft note letter answer question reason rule limit queue cache token session port network disk memory branch"
+    "draft note letter answer question reason rule limit queue cache token cable port network disk memory branch"
 ).split()
 STARTS, ENDS = "b d f g k l m n p r s t v br st tr".split(), ("", "n", "r")
 SYLLABLES = [start + vowel + end for start in STARTS for vowel in "aeiou" for end in ENDS]
