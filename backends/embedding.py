@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experience.backends.threads import one_thread
+from experience.episode import moment_text
 from experience.errors import EncoderError
 from experience.protocols import Encoder, Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
@@ -81,16 +82,13 @@ class EmbeddingBackend:
             return 0
         vectors = self._encode([situation for _, situation in found]).astype("<f4")
         name, width = self.encoder.name, self.encoder.width
-        rows = [
-            (self._store.namespace, name, width, vector.tobytes(), id)
-            for (id, _), vector in zip(found, vectors, strict=True)
-        ]
+        rows = [(self._store.namespace, name, width, vector.tobytes()) for vector in vectors]
         selection, parameters = self._store.selection()
-        sql = f"""INSERT OR IGNORE INTO vectors (episode_id, namespace, encoder, width, vector)
-            SELECT e.id, ?, ?, ?, ? FROM episodes e WHERE e.id = ? AND e.id IN ({selection})"""
+        sql = f"""INSERT OR IGNORE INTO vectors (namespace, encoder, width, vector, episode_id)
+            SELECT ?, ?, ?, ?, id FROM ({selection} AND e.id = ?)"""
         with self._store.write() as db:
             # In the meantime an episode may have gone, or another process may have embedded it.
-            db.conn.executemany(sql, [(*row, *parameters) for row in rows])
+            db.conn.executemany(sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=True)])
         return len(found)
 
     def _missing(self, columns: str) -> tuple[str, list[object]]:
@@ -114,20 +112,24 @@ class EmbeddingBackend:
         space = (self._store.namespace, self.encoder.name)
         removals = self._store.read("SELECT count FROM removals WHERE namespace = ?", space[:1])
         count = int(removals[0][0]) if removals else 0
-        sql = "SELECT id, episode_id, vector FROM vectors WHERE namespace = ? AND encoder = ? AND id > ? ORDER BY id"
+        # The plus keeps SQLite to the primary key, which knows what comes after an id; by its other index it would walk all.
+        sql = "SELECT id, episode_id, vector FROM vectors WHERE +namespace = ? AND +encoder = ? AND id > ? ORDER BY id"
         self._rows.append(self._store.read(sql, (*space, self._rows.last)))
         if count != self._removals:
-            left = self._store.read("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space)
-            self._rows.keep(np.fromiter((id for (id,) in left), dtype=np.int64, count=len(left)))
+            self._rows.keep(self._ids("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space))
             self._removals = count
 
     def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
-        """The ids that pass the filter, or None for all of them."""
-        expiring = "SELECT 1 FROM episodes WHERE namespace = ? AND expires_at IS NOT NULL LIMIT 1"
-        if not where and not self._store.read(expiring, (self._store.namespace,)):
-            return None
-        selection, parameters = self._store.selection(where)
-        found = self._store.read(selection, parameters)
+        """The ids that may be in the answer, or None for all of them."""
+        if where:
+            return self._ids(*self._store.selection(where, indexed=True))
+        # Expired ones are few, and gone at the next clean-up.
+        sql = "SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ?"
+        expired = self._ids(sql, [self._store.namespace, moment_text(self._store.now())])
+        return self._rows.without(expired) if len(expired) else None
+
+    def _ids(self, sql: str, parameters: Sequence[object]) -> NDArray[np.int64]:
+        found = self._store.read(sql, parameters)
         return np.fromiter((id for (id,) in found), dtype=np.int64, count=len(found))
 
 
@@ -160,6 +162,10 @@ class _Rows:
         kept = np.flatnonzero(np.isin(self._ids[: self._count], ids))
         if len(kept) < self._count:
             self._vectors, self._ids, self._count = self._vectors[kept], self._ids[kept], len(kept)
+
+    def without(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ids of all rows but these."""
+        return np.setdiff1d(self._ids[: self._count], ids)
 
     def scores(
         self, query: NDArray[np.float32], allowed: NDArray[np.int64] | None

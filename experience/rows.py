@@ -97,9 +97,15 @@ def digest_of(episode: Episode) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def selection(namespace: str, now: datetime, where: Filter) -> tuple[str, list[Any]]:
-    """A query, and its parameters, for the ids of a namespace that are neither superseded nor expired and pass `where`."""
-    parts = ["e.namespace = ?", "(e.expires_at IS NULL OR e.expires_at > ?)", f"NOT {_SUPERSEDED}"]
+def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) -> tuple[str, list[Any]]:
+    """A query, and its parameters, for the ids of a namespace that are neither superseded nor expired and pass `where`.
+
+    It ends in a condition on `e.id`'s row, so that more conditions may follow with AND. With `indexed` it does not look
+    whether a row is superseded: those are in no index.
+    """
+    parts = ["e.namespace = ?", "(e.expires_at IS NULL OR e.expires_at > ?)"]
+    if not indexed:
+        parts.append(f"NOT {_SUPERSEDED}")
     parameters: list[Any] = [namespace, moment_text(now)]
     if where.success is not None:
         parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")

@@ -213,9 +213,13 @@ class SqliteStore(SqliteFile):
         self._require(id)
         return tuple(map(rows.label_from, self.read(rows.SELECT_LABELS, (id,))))
 
-    def selection(self, where: Filter = Filter()) -> tuple[str, list[Any]]:
-        """A query (with its parameters) for the ids that pass the filter, for backends to filter by before they rank."""
-        return rows.selection(self.namespace, self.now(), where)
+    def selection(self, where: Filter = Filter(), *, indexed: bool = False) -> tuple[str, list[Any]]:
+        """A query (with its parameters) for the ids that pass the filter, for backends to filter by before they rank.
+
+        More conditions on the row `e` of `episodes` may follow it with AND. `indexed` is for ids that come out of an index,
+        where none is superseded: it saves looking.
+        """
+        return rows.selection(self.namespace, self.now(), where, indexed=indexed)
 
     def setting(self, key: str) -> str | None:
         """A choice that was kept with `remember`."""
@@ -226,6 +230,8 @@ class SqliteStore(SqliteFile):
 
     def _known(self, db: Database, episode: Episode, digest: str, uid: str | None, *, supersede: bool) -> int | None:
         """The id under which this episode is here already; None when it is new and may come in."""
+        if uid is None and episode.run_id is None:
+            return None
         # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
         self._drop_where("expires_at <= ? AND (uid = ? OR run_id = ?)", moment_text(self.now()), uid, episode.run_id)
         columns = "SELECT id, digest, situation FROM episodes WHERE namespace = ?"
