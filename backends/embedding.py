@@ -32,7 +32,7 @@ class EmbeddingBackend:
         self.encoder = encoder
         self._store = store
         self._lock = threading.Lock()
-        self._rows = _Rows(encoder.width)
+        self._columns = _Columns(encoder.width)
         self._removals = -1
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
@@ -48,7 +48,10 @@ class EmbeddingBackend:
         query = self._encode([situation.encode(errors="replace").decode()])[0]
         with self._lock, one_thread():
             self._follow()
-            ids, scores = self._rows.scores(query, self._allowed(where))
+            ids, scores = self._columns.ids.copy(), self._columns.scores(query)
+            allowed = self._allowed(ids, where)
+        if allowed is not None:
+            ids, scores = ids[allowed], scores[allowed]
         best = _best(ids, scores, k)
         return [Hit(int(ids[at]), float(scores[at]), f"embedding {rank}") for rank, at in enumerate(best, 1)]
 
@@ -114,68 +117,66 @@ class EmbeddingBackend:
         count = int(removals[0][0]) if removals else 0
         # The plus keeps SQLite to the primary key, which knows what comes after an id; by its other index it would walk all.
         sql = "SELECT id, episode_id, vector FROM vectors WHERE +namespace = ? AND +encoder = ? AND id > ? ORDER BY id"
-        self._rows.append(self._store.read(sql, (*space, self._rows.last)))
+        self._columns.append(self._store.read(sql, (*space, self._columns.last)))
         if count != self._removals:
-            self._rows.keep(self._ids("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space))
+            self._columns.keep(self._ids("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space))
             self._removals = count
 
-    def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
-        """The ids that may be in the answer, or None for all of them."""
+    def _allowed(self, ids: NDArray[np.int64], where: Filter) -> NDArray[np.bool_] | None:
+        """Which of these episodes may be in the answer, or None for all of them."""
         if where:
-            return self._ids(*self._store.selection(where, indexed=True))
-        # Expired ones are few, and gone at the next clean-up.
+            return np.isin(ids, self._ids(*self._store.selection(where, indexed=True)))
+        # Without a filter only expired ones may not, and those are few: they go at the next clean-up.
         sql = "SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ?"
         expired = self._ids(sql, [self._store.namespace, moment_text(self._store.now())])
-        return self._rows.without(expired) if len(expired) else None
+        return ~np.isin(ids, expired) if len(expired) else None
 
     def _ids(self, sql: str, parameters: Sequence[object]) -> NDArray[np.int64]:
         found = self._store.read(sql, parameters)
         return np.fromiter((id for (id,) in found), dtype=np.int64, count=len(found))
 
 
-class _Rows:
-    """A matrix that grows: float32 vectors, the episode of each row, and the last vector id seen."""
+class _Columns:
+    """A matrix that grows: a float32 vector a column, the episode of each, and the last vector id seen.
+
+    Vectors stand in columns because the product of a query with them is then three times as fast as with rows.
+    """
 
     def __init__(self, width: int) -> None:
-        self._width = width
         self._count = 0
-        self._vectors = np.empty((0, width), dtype=np.float32)
-        self._ids = np.empty(0, dtype=np.int64)
+        self._vectors = np.empty((width, 0), dtype=np.float32)
+        self._room = np.empty(0, dtype=np.int64)
         self.last = 0
 
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The episode of each column."""
+        return self._room[: self._count]
+
     def append(self, found: Sequence[tuple[int, int, bytes]]) -> None:
-        """Add rows of (vector id, episode id, blob), the vector ids ascending."""
+        """Add (vector id, episode id, blob), the vector ids ascending."""
         if not found:
             return
-        vectors = np.frombuffer(b"".join(blob for _, _, blob in found), dtype="<f4").reshape(-1, self._width)
+        width = len(self._vectors)
+        vectors = np.frombuffer(b"".join(blob for _, _, blob in found), dtype="<f4").reshape(-1, width)
         end = self._count + len(found)
-        if end > len(self._ids):
-            room = max(end, 2 * len(self._ids))  # doubling: appending one row must not copy all the others
-            self._vectors = np.resize(self._vectors, (room, self._width))
-            self._ids = np.resize(self._ids, room)
-        self._vectors[self._count : end] = vectors
-        self._ids[self._count : end] = [id for _, id, _ in found]
+        if end > len(self._room):
+            more = max(end, 2 * len(self._room)) - len(self._room)  # doubling: adding one must not copy all the others
+            self._vectors = np.pad(self._vectors, ((0, 0), (0, more)))
+            self._room = np.pad(self._room, (0, more))
+        self._vectors[:, self._count : end] = vectors.T
+        self._room[self._count : end] = [id for _, id, _ in found]
         self._count, self.last = end, found[-1][0]
 
     def keep(self, ids: NDArray[np.int64]) -> None:
-        """Drop the rows of all other episodes."""
-        kept = np.flatnonzero(np.isin(self._ids[: self._count], ids))
+        """Drop all other episodes."""
+        kept = np.flatnonzero(np.isin(self.ids, ids))
         if len(kept) < self._count:
-            self._vectors, self._ids, self._count = self._vectors[kept], self._ids[kept], len(kept)
+            self._vectors, self._room, self._count = self._vectors[:, kept], self._room[kept], len(kept)
 
-    def without(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ids of all rows but these."""
-        return np.setdiff1d(self._ids[: self._count], ids)
-
-    def scores(
-        self, query: NDArray[np.float32], allowed: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Episode ids and their cosines with the query, for all rows or the allowed ones."""
-        ids, vectors = self._ids[: self._count], self._vectors[: self._count]
-        if allowed is not None:
-            chosen = np.flatnonzero(np.isin(ids, allowed))
-            ids, vectors = ids[chosen], vectors[chosen]
-        return ids, np.round(vectors @ query, _DECIMALS)
+    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of each column with the query."""
+        return np.round(query @ self._vectors[:, : self._count], _DECIMALS)
 
 
 def _best(ids: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
