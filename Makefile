@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
-SHARED ?= ../shared/data
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench docs clean
@@ -28,8 +27,8 @@ check: $(STAMP) ## ruff and mypy only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP) ## quality of recall and speed, on the sample and on SHARED where it is there
-	$(BIN)/python benchmarks/quality.py data
+bench: $(STAMP) ## quality of recall on all data that is there, and speed
+	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
 
 docs: $(STAMP) ## run every example in the documentation

@@ -1,0 +1,51 @@
+"""Files of every released schema open, and hold what they held."""
+
+import shutil
+
+import pytest
+from conftest import ROOT
+
+from experience import Memory, SqliteStore
+from experience.backends import open_backend
+from experience.testing import HashEncoder
+from experience.transfer import export_lines
+
+FIXTURES = sorted((ROOT / "tests" / "fixtures").glob("schema-*.db"))
+
+
+@pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)
+def old(request, path):
+    shutil.copy(request.param, path)
+    with SqliteStore(path) as store:
+        yield store
+
+
+def test_there_is_a_file_of_every_step_of_the_schema_that_was_released():
+    from experience import schema
+
+    assert FIXTURES[-1].stem == f"schema-{schema._HISTORY[-1].__name__[:4]}"
+
+
+def test_an_old_file_holds_what_it_held(old):
+    assert [record.id for record in old.records()] == [4, 3, 1]
+    first = old.get(1)
+    assert (first.episode.situation, first.episode.tools, first.confirmed) == (
+        "deploy the site\nthen check",
+        ("shell", "shell"),
+        True,
+    )
+    assert (first.episode.cost.tokens, first.episode.meta, first.label.by) == (400, {"k": [1]}, "ada")
+    assert old.get(2).superseded
+    assert old.get(3).label is None
+    assert old.labels(3)[0].withdrawal.by == "eve"
+    assert len(list(export_lines(old))) == 4
+
+
+def test_an_old_file_can_be_recalled_from_written_to_and_rebuilt(old):
+    memory = Memory(old, open_backend("hybrid", old, HashEncoder(width=8)))
+    assert memory.recall("deploy")[0].id == 1
+    assert memory.recall("网站")[0].id == 4
+    memory.record(memory.get(1).episode, run_id="new")
+    old.rebuild()
+
+    assert memory.refresh() == 4
