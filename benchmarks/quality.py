@@ -289,8 +289,6 @@ def main(
     as_json: bool,
 ) -> None:
     """Measure how well recall ranks PATHS: episodes files, BEIR folders, folders like data/."""
-    if not paths and not data.is_dir():
-        raise click.ClickException(f"there is no folder {data}; name it with --data, or name PATHS to measure")
     tasks = (open_task(path, group_by, cross_task=cross_task) for path in paths) if paths else standard_tasks(data)
     model = open_encoder(encoder) if {"embedding", "hybrid"} & set(backends) else None
     rows = [row for task in tasks for row in run(limited(task, limit), what, backends, model)]
