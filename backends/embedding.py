@@ -72,10 +72,13 @@ class EmbeddingBackend:
         return done
 
     def _catch_up(self) -> None:
-        if self._pull(_CATCH_UP) == _CATCH_UP and (missing := self.pending()):
+        taken = self._pull(_CATCH_UP)
+        if taken == _CATCH_UP and (missing := self.pending()):
             warnings.warn(
                 f"{missing} episodes have no vector yet and cannot be found by embedding; run refresh()", stacklevel=4
             )
+        elif taken and self._store.setting("encoder") is None:
+            self._store.remember("encoder", self.encoder.name)
 
     def _pull(self, most: int) -> int:
         """Embed the next missing texts, at most so many, in one transaction; how many there were."""

@@ -94,6 +94,19 @@ def test_another_encoder_fills_in_beside_the_old_one_and_never_mixes(store):
     assert len(remember(store, old).recall("task number 3", k=9)) == 5
 
 
+def test_the_first_encoder_becomes_the_stores_own_and_only_a_refresh_changes_it(store):
+    memory = remember(store, HashEncoder(name="first"), 3)
+    assert store.setting("encoder") is None
+    memory.recall("task")
+    assert store.setting("encoder") == "first-64"
+    other = remember(store, HashEncoder(name="other"))
+    other.recall("task")
+    assert store.setting("encoder") == "first-64"
+    other.refresh()
+
+    assert store.setting("encoder") == "other-64"
+
+
 def test_two_encoders_of_one_width_are_not_compared(store):
     first, second = HashEncoder(name="first"), HashEncoder(name="second")
     remember(store, first, 3).refresh()
