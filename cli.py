@@ -5,6 +5,7 @@ A command parses, makes one library call and prints; what is heavy is imported i
 `--help` answers at once.
 """
 
+import errno
 import os
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ from experience import __version__
 from experience.commands import moving, reading, recording
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
+from experience.screen import visible
 
 
 class _Group(click.Group):
@@ -29,7 +31,11 @@ class _Group(click.Group):
             try:
                 return super().invoke(ctx)
             except ExperienceError as error:
-                raise click.ClickException(str(error)) from error
+                raise click.ClickException(visible(str(error))) from error
+            except OSError as error:
+                if error.errno == errno.EPIPE:
+                    raise  # whoever read our output has stopped, which click knows how to end
+                raise click.ClickException(visible(f"{error.filename}: {error.strerror}")) from error
 
 
 def _default_db() -> Path:
@@ -57,7 +63,7 @@ def _default_db() -> Path:
     "--encoder", default=None, help="A sentence-transformers model, by name or folder.  [default: the store's own]"
 )
 @click.option("--namespace", default="default", show_default=True, help="Whose runs; no other namespace is seen.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--json", "as_json", envvar="EXPERIENCE_JSON", is_flag=True, help="Print JSON instead of text.")
 @click.version_option(__version__, prog_name="experience")
 @click.pass_context
 def main(ctx: click.Context, db: Path, backend: str, encoder: str | None, namespace: str, as_json: bool) -> None:

@@ -6,7 +6,6 @@ encoder's vectors are never compared with another's. In memory they form one mat
 are appended, and when something was deleted (by whichever process) what is left is looked at again.
 """
 
-import threading
 import warnings
 from collections.abc import Sequence
 
@@ -20,7 +19,8 @@ from experience.protocols import Encoder, Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import has_words
 
-_FEW, _BATCH = 32, 512  # texts in a transaction: few while little is missing, so that progress can be seen
+_BATCH = 512  # texts handed to the encoder and written in one transaction; enough for MiniLM to turn to torch
+_SMALL_BATCH = 32  # the same while no more than _BATCH are missing: progress can be seen, and MiniLM stays with numpy
 _CATCH_UP = 64  # texts that a recall embeds by itself before it answers
 _DECIMALS = 6  # of a score: beyond them equal texts differ by the position of their rows in the matrix
 
@@ -31,7 +31,6 @@ class EmbeddingBackend:
     def __init__(self, store: SqliteStore, encoder: Encoder) -> None:
         self.encoder = encoder
         self._store = store
-        self._lock = threading.Lock()
         self._columns = _Columns(encoder.width)
         self._removals = -1
 
@@ -46,7 +45,7 @@ class EmbeddingBackend:
         self._catch_up()
         # A question may hold half a character, which no episode can and no tokenizer takes.
         query = self._encode([situation.encode(errors="replace").decode()])[0]
-        with self._lock, one_thread():
+        with self._store.alone(), one_thread():
             self._follow()
             ids, scores = self._columns.ids.copy(), self._columns.scores(query)
             allowed = self._allowed(ids, where)
@@ -63,12 +62,12 @@ class EmbeddingBackend:
     def refresh(self, progress: Progress | None = None) -> int:
         """Embed what has no vector of this encoder yet, and make it the store's encoder once nothing is missing."""
         total, done = self.pending(), 0
-        while taken := self._pull(_FEW if total <= _BATCH else _BATCH):
+        while taken := self._pull(_SMALL_BATCH if total <= _BATCH else _BATCH):
             done += taken
             if progress:
                 progress(done, max(total, done))
         if self._store.setting("encoder") != self.encoder.name:
-            self._store.remember("encoder", self.encoder.name)
+            self._store.set_setting("encoder", self.encoder.name)
         return done
 
     def _catch_up(self) -> None:
@@ -78,10 +77,11 @@ class EmbeddingBackend:
                 f"{missing} episodes have no vector yet and cannot be found by embedding; run refresh()", stacklevel=4
             )
         elif taken and self._store.setting("encoder") is None:
-            self._store.remember("encoder", self.encoder.name)
+            self._store.set_setting("encoder", self.encoder.name)
 
     def _pull(self, most: int) -> int:
         """Embed the next missing texts, at most so many, in one transaction; how many there were."""
+        last = self._last()
         sql, parameters = self._missing("e.id, e.situation")
         found = self._store.read(f"{sql} ORDER BY e.id LIMIT ?", (*parameters, most))
         if not found:
@@ -93,23 +93,34 @@ class EmbeddingBackend:
         sql = f"""INSERT OR IGNORE INTO vectors (namespace, encoder, width, vector, episode_id)
             SELECT ?, ?, ?, ?, id FROM ({selection} AND e.id = ?)"""
         with self._store.write() as db:
-            # In the meantime an episode may have gone, or another process may have embedded it.
+            # In the meantime an episode may have gone, or another process may have embedded it, or dropped what came before:
+            # then these must not become the last that have a vector, and are embedded again in their turn.
+            if self._last() < last:
+                return self._pull(most)
             db.conn.executemany(sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=True)])
         return len(found)
 
     def _missing(self, columns: str) -> tuple[str, list[object]]:
         """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""
         selection, parameters = self._store.selection()
-        last = "SELECT coalesce(max(episode_id), 0) FROM vectors WHERE namespace = ? AND encoder = ?"
-        sql = f"SELECT {columns} FROM episodes e WHERE e.id IN ({selection} AND e.id > ({last}))"
-        return sql, [*parameters, self._store.namespace, self.encoder.name]
+        return f"SELECT {columns} FROM episodes e WHERE e.id IN ({selection} AND e.id > ?)", [*parameters, self._last()]
+
+    def _last(self) -> int:
+        """The last episode that has a vector."""
+        sql = "SELECT coalesce(max(episode_id), 0) FROM vectors WHERE namespace = ? AND encoder = ?"
+        return int(self._store.read(sql, (self._store.namespace, self.encoder.name))[0][0])
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self.encoder.encode(texts)
+        vectors = np.asarray(self.encoder.encode(texts), dtype=np.float32)
         if vectors.shape != (len(texts), self.encoder.width):
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
                 f"({len(texts)}, {self.encoder.width})"
+            )
+        lengths = np.linalg.norm(vectors, axis=1)
+        if not np.allclose(lengths, 1, atol=1e-3):  # not a number is not close to 1 either
+            raise EncoderError(
+                f"the encoder {self.encoder.name} gave vectors of length {lengths.min()} to {lengths.max()}; they need to be 1"
             )
         return vectors
 
@@ -120,9 +131,15 @@ class EmbeddingBackend:
         count = int(removals[0][0]) if removals else 0
         # The plus keeps SQLite to the primary key, which knows what comes after an id; by its other index it would walk all.
         sql = "SELECT id, episode_id, vector FROM vectors WHERE +namespace = ? AND +encoder = ? AND id > ? ORDER BY id"
-        self._columns.append(self._store.read(sql, (*space, self._columns.last)))
+        found = self._store.read(sql, (*space, self._columns.last))
+        if any(len(blob) != 4 * self.encoder.width for _, _, blob in found):
+            raise EncoderError(
+                f"the store has vectors by {self.encoder.name} of another width than {self.encoder.width}; whatever changes "
+                "a vector must change its encoder's name"
+            )
+        self._columns.append(found)
         if count != self._removals:
-            self._columns.keep(self._ids("SELECT episode_id FROM vectors WHERE namespace = ? AND encoder = ?", space))
+            self._columns.keep(self._ids("SELECT id FROM vectors WHERE namespace = ? AND encoder = ?", space))
             self._removals = count
 
     def _allowed(self, ids: NDArray[np.int64], where: Filter) -> NDArray[np.bool_] | None:
@@ -140,7 +157,7 @@ class EmbeddingBackend:
 
 
 class _Columns:
-    """A matrix that grows: a float32 vector a column, the episode of each, and the last vector id seen.
+    """A matrix that grows: a float32 vector a column, with its own id and its episode's, and the last vector id seen.
 
     Vectors stand in columns because the product of a query with them is then three times as fast as with rows.
     """
@@ -148,13 +165,13 @@ class _Columns:
     def __init__(self, width: int) -> None:
         self._count = 0
         self._vectors = np.empty((width, 0), dtype=np.float32)
-        self._room = np.empty(0, dtype=np.int64)
+        self._room = np.empty((2, 0), dtype=np.int64)  # ids of vectors, ids of episodes
         self.last = 0
 
     @property
     def ids(self) -> NDArray[np.int64]:
         """The episode of each column."""
-        return self._room[: self._count]
+        return self._room[1, : self._count]
 
     def append(self, found: Sequence[tuple[int, int, bytes]]) -> None:
         """Add (vector id, episode id, blob), the vector ids ascending."""
@@ -163,19 +180,20 @@ class _Columns:
         width = len(self._vectors)
         vectors = np.frombuffer(b"".join(blob for _, _, blob in found), dtype="<f4").reshape(-1, width)
         end = self._count + len(found)
-        if end > len(self._room):
-            more = max(end, 2 * len(self._room)) - len(self._room)  # doubling: adding one must not copy all the others
+        room = self._room.shape[1]
+        if end > room:
+            more = max(end, 2 * room) - room  # doubling: adding one must not copy all the others
             self._vectors = np.pad(self._vectors, ((0, 0), (0, more)))
-            self._room = np.pad(self._room, (0, more))
+            self._room = np.pad(self._room, ((0, 0), (0, more)))
         self._vectors[:, self._count : end] = vectors.T
-        self._room[self._count : end] = [id for _, id, _ in found]
+        self._room[:, self._count : end] = np.array([row[:2] for row in found], dtype=np.int64).T
         self._count, self.last = end, found[-1][0]
 
     def keep(self, ids: NDArray[np.int64]) -> None:
-        """Drop all other episodes."""
-        kept = np.flatnonzero(np.isin(self.ids, ids))
+        """Drop all other vectors; an episode may have got a new one in place of an old one."""
+        kept = np.flatnonzero(np.isin(self._room[0, : self._count], ids))
         if len(kept) < self._count:
-            self._vectors, self._room, self._count = self._vectors[:, kept], self._room[kept], len(kept)
+            self._vectors, self._room, self._count = self._vectors[:, kept], self._room[:, kept], len(kept)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of each column with the query."""

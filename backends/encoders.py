@@ -6,8 +6,10 @@ Nothing here reaches for a network: a model is packaged, or lies on this machine
 """
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +23,7 @@ from experience.backends.minilm import (
     check_weights,
     model_folder,
     open_tokenizer,
+    uncut,
 )
 from experience.backends.threads import one_thread
 from experience.errors import EncoderError, MissingPackage
@@ -82,7 +85,8 @@ class SentenceTransformerEncoder:
 
     def __init__(self, name: str) -> None:
         self._model = load_model(name)
-        self._tokenizer: Tokenizer = self._model.tokenizer.backend_tokenizer
+        # A copy: the model sets its own to cut at its window, and then nothing beyond would be seen here.
+        self._tokenizer = uncut(self._model.tokenizer.backend_tokenizer)
         self.width = int(self._model.get_embedding_dimension() or 0)
         self.name = f"{name}@{_fingerprint(self._model)}-{_RECIPE}"
 
@@ -103,16 +107,20 @@ def split(tokenizer: "Tokenizer", text: str, window: int) -> list[str]:
     total, words, places = len(encoding.ids), encoding.word_ids, encoding.offsets
     if total <= room:
         return [text]
+    # Only between words, where there are any: in scripts without spaces a whole text can be one word to a tokenizer.
+    borders = [at for at in range(total) if at == 0 or words[at] is None or words[at] != words[at - 1]]
+    if max(after - before for before, after in pairwise([*borders, total])) > room:
+        borders = list(range(total))
+    ends = [*borders, total]
     count = min(_MOST_PARTS, -(-total // room))
     parts = []
     for number in range(count):
-        start = round(number * (total - room) / (count - 1))
-        while start > 0 and words[start] == words[start - 1]:
-            start += 1 if number == count - 1 else -1
-        stop = min(start + room, total)
-        while stop < total and words[stop] == words[stop - 1]:
-            stop -= 1
-        parts.append(text[places[start][0] : places[stop - 1][1]])
+        wanted = round(number * (total - room) / (count - 1))
+        at = bisect_right(borders, wanted) - 1
+        if number == count - 1 and borders[at] < wanted:
+            at += 1  # the last part may begin a little later, but not end before the text does
+        stop = ends[bisect_right(ends, borders[at] + room) - 1]
+        parts.append(text[places[borders[at]][0] : places[stop - 1][1]])
     return parts
 
 
@@ -123,12 +131,12 @@ def load_model(name: str) -> "SentenceTransformer":
     except ModuleNotFoundError as error:
         raise MissingPackage("pip install sentence-transformers") from error
     try:
-        with _quiet():
+        with _quiet(), _offline():
             return SentenceTransformer(name, local_files_only=True)
     except (OSError, ValueError) as error:
         raise EncoderError(
-            f"there is no sentence-transformers model {name!r} on this machine; fetch it first (hf download {name}), name "
-            f"its folder, or pass the encoder object itself ({error})"
+            f"there is no sentence-transformers model {name!r} on this machine; fetch it first (hf download {name}), or "
+            "name its folder (in Python, an encoder object of your own can be passed instead)"
         ) from error
 
 
@@ -157,6 +165,19 @@ def _fingerprint(model: "SentenceTransformer") -> str:
         digest.update(f"{name}{tuple(tensor.shape)}".encode())
         digest.update(tensor.flatten()[:: max(1, tensor.numel() // 64)].float().cpu().numpy().tobytes())
     return digest.hexdigest()[:8]
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """`local_files_only` keeps weights from being fetched, but huggingface_hub would still ask its server for other things."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 @contextmanager

@@ -64,10 +64,15 @@ def check_weights(folder: Path) -> None:
 
 def open_tokenizer(folder: Path) -> Tokenizer:
     """The model's tokenizer; its own file pads to and cuts at 128 tokens, which would make other vectors."""
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    return uncut(Tokenizer.from_file(str(folder / "tokenizer.json")))
+
+
+def uncut(tokenizer: Tokenizer) -> Tokenizer:
+    """A copy that neither pads nor cuts."""
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_padding()
+    copy.no_truncation()
+    return copy
 
 
 class Forward:

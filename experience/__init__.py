@@ -41,8 +41,11 @@ _HOMES = {
     "SqliteStore": "store",
     "StoreError": "errors",
     "ToolCall": "tracing",
+    "ToolDenied": "errors",
     "ToolTrace": "tracing",
     "current_run": "tracing",
+    "export_lines": "transfer",
+    "import_lines": "transfer",
     "note_skill": "tracing",
     "parse_founding": "text",
     "quoted": "recalled",
@@ -75,8 +78,11 @@ __all__ = [
     "SqliteStore",
     "StoreError",
     "ToolCall",
+    "ToolDenied",
     "ToolTrace",
     "current_run",
+    "export_lines",
+    "import_lines",
     "note_skill",
     "parse_founding",
     "quoted",
@@ -95,6 +101,7 @@ if TYPE_CHECKING:
         NotFound,
         RunConflict,
         StoreError,
+        ToolDenied,
     )
     from experience.memory import Memory
     from experience.protocols import LABEL_CLASSES, Backend, Encoder, Filter, Hit, Label, Match, Record
@@ -102,6 +109,7 @@ if TYPE_CHECKING:
     from experience.store import SqliteStore
     from experience.text import parse_founding
     from experience.tracing import Recorder, Run, SkillTrace, ToolCall, ToolTrace, current_run, note_skill, traced
+    from experience.transfer import export_lines, import_lines
 
 
 def __getattr__(name: str) -> object:

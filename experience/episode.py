@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Self
 
-from experience.errors import InvalidEpisode
+from experience.errors import InvalidEpisode, shown
 
 # Unicode's White_Space property, which is what the founding writers trimmed. str.strip() without arguments would also
 # take U+001C to U+001F, and their bytes would not come back.
@@ -79,7 +79,7 @@ class Episode:
     """When the run began; aware, kept in UTC."""
     cost: Cost = Cost()
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Anything else, as JSON; a read-only copy of what was given."""
+    """Anything else, as JSON; a copy of what was given, read-only at its top level."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -94,7 +94,7 @@ class Episode:
         if self.run_id is not None and not checked_text("run_id", self.run_id).strip():
             raise InvalidEpisode("run_id is blank; leave it out or give it a name")
         if self.started_at is not None:
-            put(self, "started_at", _moment("started_at", self.started_at))
+            put(self, "started_at", checked_moment("started_at", self.started_at))
         if not isinstance(self.cost, Cost):
             raise InvalidEpisode(f"cost is {type(self.cost).__name__}; it needs a Cost")
         put(self, "meta", _frozen_json(self.meta))
@@ -154,7 +154,9 @@ class Episode:
         known = {*_FOUNDING_FIELDS, "run_id", "started_at", "cost", "meta"}
         unknown = {key: value for key, value in data.items() if key not in known}
         if twice := sorted(meta.keys() & unknown.keys()):
-            raise InvalidEpisode(f"{', '.join(twice)} stands both in meta and beside it; keep one of the two")
+            raise InvalidEpisode(
+                f"{', '.join(map(shown, twice[:3]))} stands both in meta and beside it; keep one of the two"
+            )
         started_at = data.get("started_at")
         return cls(
             situation=data["situation"],
@@ -191,15 +193,16 @@ def moment_text(moment: datetime) -> str:
 def moment_from(value: object, name: str) -> datetime:
     """A moment out of ISO 8601 text; text that names no offset is taken as UTC. Raises InvalidEpisode."""
     if not isinstance(value, str):
-        raise InvalidEpisode(f"{name} is {value!r}; it needs a time as text, such as 2026-05-04T13:00:00Z")
+        raise InvalidEpisode(f"{name} is {shown(str(value))}; it needs a time as text, such as 2026-05-04T13:00:00Z")
     try:
         moment = datetime.fromisoformat(value)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidEpisode(f"{name} is {value!r}; it needs ISO 8601, such as 2026-05-04T13:00:00Z") from error
+        raise InvalidEpisode(f"{name} is {shown(value)}; it needs ISO 8601, such as 2026-05-04T13:00:00Z") from error
 
 
-def _moment(name: str, value: object) -> datetime:
+def checked_moment(name: str, value: object) -> datetime:
+    """`value` in UTC, when it is a datetime that knows its time zone. Raises InvalidEpisode."""
     if not isinstance(value, datetime):
         raise InvalidEpisode(f"{name} is {type(value).__name__}; it needs a datetime")
     if value.tzinfo is None:
@@ -229,7 +232,7 @@ def _body(name: str, value: object) -> str:
 
 def _names(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidEpisode(f"{name} is {value!r}; it needs a list of names")
+        raise InvalidEpisode(f"{name} is {shown(str(value))}; it needs a list of names")
     return tuple(checked_text(f"an item of {name}", item) for item in value)
 
 
@@ -246,7 +249,7 @@ def _cost(value: object) -> Cost:
         return Cost()
     names = {part.name for part in fields(Cost)}
     if not isinstance(value, Mapping) or (value.keys() - names):
-        raise InvalidEpisode(f"cost is {value!r}; it needs an object with some of {', '.join(sorted(names))}")
+        raise InvalidEpisode(f"cost is {shown(str(value))}; it needs an object with some of {', '.join(sorted(names))}")
     return Cost(**value)
 
 

@@ -1,10 +1,11 @@
 """Every error the library raises, as one tree, each also a built-in.
 
     ExperienceError(Exception)
-    ├── InvalidEpisode(ValueError)      an episode, its text or its JSON breaks the format
-    ├── InvalidInput(ValueError)        any other argument that cannot be used
-    ├── RunConflict(ValueError)         a run_id that already names another episode
+    ├── InvalidInput(ValueError)        an argument that cannot be used
+    │   └── InvalidEpisode              an episode, its text or its JSON breaks the format
+    ├── RunConflict(ValueError)         a run_id or uid that already names another episode
     ├── NotFound(LookupError)           no such episode or label in this namespace
+    ├── ToolDenied(PermissionError)     a tool was not allowed to run
     ├── StoreError(OSError)             the file cannot be opened, read or written
     │   └── NewerSchema                 it was written by a newer release
     ├── EncoderError(RuntimeError)      weights that are not what they should be, or vectors of the wrong shape
@@ -27,16 +28,20 @@ class ExperienceError(Exception):
     """The root of everything this library raises on purpose."""
 
 
-class InvalidEpisode(ExperienceError, ValueError):
-    """An episode, its text or its JSON breaks the format."""
-
-
 class InvalidInput(ExperienceError, ValueError):
     """An argument that cannot be used: a negative k, a naive datetime, an unknown name."""
 
 
+class InvalidEpisode(InvalidInput):
+    """An episode, its text or its JSON breaks the format."""
+
+
 class RunConflict(ExperienceError, ValueError):
-    """The run_id already names an episode with other content."""
+    """The run_id or uid already names an episode with other content."""
+
+
+class ToolDenied(ExperienceError, PermissionError):
+    """A tool was not allowed to run; raise it in a traced tool, and the call is noted as denied."""
 
 
 class NotFound(ExperienceError, LookupError):

@@ -1,7 +1,8 @@
 """`Memory`: the door that most users take. Record into a store, label, recall through a backend, forget.
 
-It adds to the two what neither can know: that a run's own brief is not recorded again, that a success given with an
-episode is a statement by somebody, and that copies of one episode must not fill an answer.
+It joins the two, and adds what neither can know: that a run's own brief is not recorded again, and that copies of one
+episode must not fill an answer. What is rarer (deleting what has expired or a whole namespace, compacting, rebuilding) is
+done on its `store`.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from experience.episode import Episode
-from experience.errors import InvalidInput
 from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, check_k
 from experience.recalled import without_recalled
 from experience.store import SqliteStore
@@ -38,7 +38,7 @@ class Memory:
 
         `backend` is keyword, embedding or hybrid; `encoder` an encoder, the name of a sentence-transformers model, or
         None for the one the store's vectors were made with (at first the packaged MiniLM). A memory sees one `namespace`
-        only. Raises StoreError, InvalidInput, EncoderError.
+        only. Raises StoreError, InvalidInput, EncoderError, MissingPackage.
         """
         from experience.backends import open_backend
 
@@ -79,8 +79,6 @@ class Memory:
         """
         if run_id is not None:
             episode = replace(episode, run_id=run_id)
-        if expires_at is not None and expires_at.tzinfo is None:
-            raise InvalidInput(f"expires_at is {expires_at} without a time zone; make it aware")
         return self.store.record(
             without_recalled(episode), kind=kind, by=by, evidence=evidence, supersede=supersede, expires_at=expires_at
         ).id
@@ -90,7 +88,7 @@ class Memory:
 
         Raises NotFound, InvalidInput.
         """
-        return self.store.say(id, success, kind, by, evidence)
+        return self.store.add_label(id, success, kind, by, evidence)
 
     def withdraw(self, id: int, label_id: int | None = None, *, by: str = "", evidence: str = "") -> Label:
         """Take a label back: the one named, or the one that counts. It stays on record. Raises NotFound."""
@@ -129,9 +127,16 @@ class Memory:
         """How many episodes pass the filter."""
         return self.store.count(where)
 
-    def delete(self, id: int) -> tuple[int, ...]:
-        """Forget a run, its older versions, its index entries, vectors and labels; the ids that went. Raises NotFound."""
-        return self.store.delete(id)
+    def get_run(self, run_id: str) -> Record:
+        """The newest record of this run. Raises NotFound."""
+        return self.store.get_run(run_id)
+
+    def delete(self, *ids: int) -> tuple[int, ...]:
+        """Forget runs, their older versions, index entries, vectors and labels; the ids that went. All or none.
+
+        Raises NotFound.
+        """
+        return self.store.delete(*ids)
 
     def refresh(self, progress: Progress | None = None) -> int:
         """Let the backend take in what was recorded since the last time; how many episodes that were."""
@@ -139,10 +144,8 @@ class Memory:
 
 
 def _without_copies(matches: Sequence[Match]) -> list[Match]:
-    """Each content once: the newest copy, in the place of the best."""
-    newest: dict[tuple[object, ...], Match] = {}
+    """Each content once, in the place of its best copy, which among equals is the newest."""
+    first: dict[tuple[object, ...], Match] = {}
     for match in matches:
-        known = newest.get(match.episode.content)
-        if known is None or known.id < match.id:
-            newest[match.episode.content] = match
-    return list(newest.values())
+        first.setdefault(match.episode.content, match)
+    return list(first.values())

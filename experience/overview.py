@@ -15,9 +15,8 @@ def overview(store: SqliteStore) -> dict[str, Any]:
     `vectors` counts by encoder.
     """
     episodes, success, failure = store.count(), store.count(Filter(success=True)), store.count(Filter(success=False))
-    kept = "SELECT count(*) FROM episodes WHERE namespace = ?"
-    [(expired,)] = store.read(f"{kept} AND expires_at <= ?", (store.namespace, moment_text(store.now())))
-    [(total,)] = store.read(kept, (store.namespace,))
+    sql = "SELECT count(*) FROM episodes WHERE namespace = ? AND expires_at <= ?"
+    [(expired,)] = store.read(sql, (store.namespace, moment_text(store.now())))
     vectors = store.read(
         "SELECT encoder, count(*) FROM vectors WHERE namespace = ? GROUP BY encoder", (store.namespace,)
     )
@@ -29,7 +28,7 @@ def overview(store: SqliteStore) -> dict[str, Any]:
         "failure": failure,
         "unknown": episodes - success - failure,
         "confirmed": _confirmed(store),
-        "superseded": total - expired - episodes,
+        "superseded": store.total() - expired - episodes,
         "expired": expired,
         "encoder": store.setting("encoder"),
         "vectors": dict(vectors),

@@ -1,10 +1,9 @@
 """Records as text for people and as JSON for programs.
 
-Pure functions from values to text; nothing here prints or reads a store. Recorded text is not trusted: what could move a
-terminal's cursor, colour it, or turn the direction of a line is shown as an escape.
+Pure functions from values to text; nothing here prints or reads a store. All recorded text goes through `screen.visible`.
 """
 
-import re
+import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,20 +12,15 @@ import click
 
 from experience.episode import moment_text
 from experience.protocols import Label, Match, Record
+from experience.screen import visible
+from experience.text import quote, write_items
 
-# Controls (line breaks are handled where text is laid out), line separators, direction overrides and isolates, tag characters.
-_HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _RESULTS = {True: ("success", "green"), False: ("failure", "red"), None: ("unknown", "yellow")}
 _INDENT = " " * 14
 
 
-def visible(text: str) -> str:
-    """The text with everything a terminal would act upon written as an escape; line breaks are kept."""
-    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
-
-
 def shortened(text: str, width: int) -> str:
-    """The first line's beginning on at most `width` columns, where East Asian characters take two."""
+    """The beginning of the text, its lines joined, on at most `width` columns, where East Asian characters take two."""
     line = " ".join(visible(text).split())
     if sum(map(_columns, line)) <= width:
         return line
@@ -49,8 +43,8 @@ def match_block(rank: int, match: Match, width: int) -> str:
     head = f"{rank}. [{match.id}] {match.score:.3f}  {result(episode.success)}  {click.style(match.why, dim=True)}"
     rows = [
         ("situation", episode.situation),
-        ("tools", ", ".join(episode.tools) or "(none)"),
-        ("skills", ", ".join(episode.skills)),
+        ("tools", write_items(episode.tools)),
+        ("skills", write_items(episode.skills) if episode.skills else ""),
         ("outcome", episode.outcome),
     ]
     lines = [f"   {name:<11}{shortened(value, width - len(_INDENT))}" for name, value in rows if value]
@@ -73,16 +67,17 @@ def record_page(record: Record, labels: Sequence[Label]) -> str:
         ("episode", f"{record.id}{'  (superseded by a later version of its run)' if record.superseded else ''}"),
         ("result", f"{result(episode.success)}{'  (confirmed)' if record.confirmed else ''}"),
         ("situation", _block(episode.situation)),
-        ("tools", _block(", ".join(episode.tools) or "(none)")),
-        ("skills", _block(", ".join(episode.skills))),
-        ("tags", _block(", ".join(episode.tags))),
+        ("tools", visible(write_items(episode.tools))),
+        ("skills", visible(write_items(episode.skills)) if episode.skills else ""),
+        ("tags", visible(write_items(episode.tags)) if episode.tags else ""),
         ("outcome", _block(episode.outcome)),
         ("run", _block(episode.run_id or "")),
+        ("uid", record.uid),
         ("started", "" if episode.started_at is None else moment_text(episode.started_at)),
         ("recorded", moment_text(record.recorded_at)),
         ("expires", "" if record.expires_at is None else moment_text(record.expires_at)),
         ("cost", cost),
-        ("meta", _block("\n".join(f"{key}: {value}" for key, value in episode.meta.items()))),
+        ("meta", _block("\n".join(f"{quote(key)}: {_json(value)}" for key, value in episode.meta.items()))),
         ("labels", ("\n" + _INDENT).join(map(_label_line, labels))),
     ]
     return "\n".join(f"{name:<{len(_INDENT)}}{value}" for name, value in rows if value)
@@ -92,6 +87,7 @@ def record_json(record: Record) -> dict[str, Any]:
     """A record as JSON: the episode's keys, and what the store knows beside them."""
     return {
         "id": record.id,
+        "uid": record.uid,
         **record.episode.to_json(),
         "confirmed": record.confirmed,
         "label": None if record.label is None else label_json(record.label),
@@ -107,7 +103,8 @@ def match_json(match: Match) -> dict[str, Any]:
 
 
 def label_json(label: Label) -> dict[str, Any]:
-    """A label as JSON."""
+    """A label as JSON; `withdrawn` is null while it stands."""
+    taken = label.withdrawal
     return {
         "id": label.id,
         "value": label.value,
@@ -115,7 +112,9 @@ def label_json(label: Label) -> dict[str, Any]:
         "by": label.by,
         "evidence": label.evidence,
         "at": moment_text(label.at),
-        "withdrawn": label.withdrawal is not None,
+        "withdrawn": None
+        if taken is None
+        else {"by": taken.by, "evidence": taken.evidence, "at": moment_text(taken.at)},
     }
 
 
@@ -127,8 +126,13 @@ def pairs(rows: Iterable[tuple[str, object]]) -> str:
 def _label_line(label: Label) -> str:
     said = "yes" if label.value else "no"
     parts = [f"#{label.id} {said}", label.kind, label.by, moment_text(label.at)[:19], label.evidence]
-    line = " · ".join(shortened(part, 200) for part in parts if part)
-    return f"{line} (withdrawn)" if label.withdrawal else line
+    if taken := label.withdrawal:
+        parts += ["withdrawn", taken.by, moment_text(taken.at)[:19], taken.evidence]
+    return " · ".join(shortened(part, 200) for part in parts if part)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _block(text: str) -> str:

@@ -4,8 +4,8 @@ Two things have more than one implementation and so a protocol: a `Backend` rank
 text into vectors. Everything else here is a frozen value. There is no logic beyond what a value knows of itself.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) as a long job goes on."""
+
+_LARGEST_K = 2**31 - 1
 
 LABEL_CLASSES = ("verifier", "human", "host", "exit_code", "self_claim")
 """Who can say that a run worked, best first. The latest label of the best class is the one that counts."""
@@ -125,13 +127,13 @@ class Filter:
     ids: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.success not in (None, True, False):
+        if self.success is not None and type(self.success) is not bool:
             raise InvalidInput(f"success is {self.success!r}; a filter needs True, False or None (any)")
         for name in ("tools", "skills", "tags"):
             value = getattr(self, name)
-            if isinstance(value, str):
-                raise InvalidInput(f"{name} is the text {value!r}; a filter needs a list of names")
-            object.__setattr__(self, name, tuple(value))
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise InvalidInput(f"{name} is {value!r}; a filter needs a list of names")
+            object.__setattr__(self, name, tuple(checked_text(f"an item of {name}", item) for item in value))
         for name in ("since", "until"):
             moment = getattr(self, name)
             if moment is None:
@@ -140,17 +142,20 @@ class Filter:
                 raise InvalidInput(f"{name} is {moment!r}; a filter needs an aware datetime")
             object.__setattr__(self, name, moment.astimezone(UTC))
         if self.ids is not None:
-            object.__setattr__(self, "ids", tuple(self.ids))
+            ids = tuple(self.ids) if isinstance(self.ids, Iterable) else (f"{self.ids} alone",)
+            if odd := [id for id in ids if type(id) is not int]:
+                raise InvalidInput(f"ids holds {odd[0]!r}; a filter needs a list of whole numbers, or None (any)")
+            object.__setattr__(self, "ids", ids)
 
     def __bool__(self) -> bool:
         """False when it lets everything through."""
-        return any(getattr(self, part.name) not in (None, ()) for part in fields(self)) or self.ids == ()
+        return self != Filter()
 
 
 def check_k(k: int) -> None:
     """Raise InvalidInput unless `k` is a number of hits that can be asked for."""
-    if k < 0:
-        raise InvalidInput(f"k is {k}; it needs a number of at least 0")
+    if type(k) is not int or not 0 <= k <= _LARGEST_K:
+        raise InvalidInput(f"k is {k!r}; it needs a whole number from 0 to {_LARGEST_K}")
 
 
 class Encoder(Protocol):
@@ -177,6 +182,7 @@ class Backend(Protocol):
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits among the episodes that pass `where`, best first, equal scores newest first.
 
+        Fewer than k mean that there are no more.
         A text without words gives an empty list. What goes wrong is raised, never answered with an empty list.
         """
         ...

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experience.episode import Episode
-from experience.errors import InvalidEpisode
+from experience.errors import InvalidEpisode, InvalidInput
 from experience.protocols import Match
+from experience.screen import visible_json
 from experience.text import quote
 
 OPENING = "[experience-recall]"
@@ -25,9 +26,12 @@ _RESULTS = {True: "worked", False: "failed", None: "nobody has said"}
 def quoted(matches: Sequence[Match], longest: int = 1000) -> str:
     """The block that tells a run about similar ones; empty when there are none.
 
-    Every value is a JSON string on one line, cut to `longest` characters with the number of those left out, so that no
-    recorded text can end the block or begin a section of its own.
+    Every value is a JSON string on one line, what a reader would not see in it escaped; situations, outcomes and lists of
+    names are cut to `longest` characters with the number of what was left out. So no recorded text can end the block or
+    begin a section of its own. Raises InvalidInput for a `longest` below 1.
     """
+    if longest < 1:
+        raise InvalidInput(f"longest is {longest}; it needs at least 1 character")
     if not matches:
         return ""
     items = [_item(number, match.episode, longest) for number, match in enumerate(matches, 1)]
@@ -73,16 +77,31 @@ def _item(number: int, episode: Episode, longest: int) -> str:
     lines = [
         f"\n  {number}. situation: {_cut(episode.situation, longest)}",
         f"     result: {_RESULTS[episode.success]}",
-        f"     tools used: {', '.join(map(quote, episode.tools)) or '(none)'}",
+        f"     tools used: {_names(episode.tools, longest) or '(none)'}",
     ]
     if episode.skills:
-        lines.append(f"     skills used: {', '.join(map(quote, episode.skills))}")
+        lines.append(f"     skills used: {_names(episode.skills, longest)}")
     return "\n".join([*lines, f"     outcome: {_cut(episode.outcome, longest)}"])
 
 
 def _cut(text: str, longest: int) -> str:
     left_out = len(text) - longest
-    return quote(text) if left_out <= 0 else f"{quote(text[:longest])} (and {left_out} more characters)"
+    return _shown(text) if left_out <= 0 else f"{_shown(text[:longest])} (and {left_out} more characters)"
+
+
+def _names(names: Sequence[str], longest: int) -> str:
+    taken: list[str] = []
+    for name in names:
+        longest -= len(name)
+        if longest < 0:
+            break
+        taken.append(_shown(name))
+    left_out = len(names) - len(taken)
+    return ", ".join([*taken, f"(and {left_out} more)"] if left_out else taken)
+
+
+def _shown(text: str) -> str:
+    return visible_json(quote(text))
 
 
 def _strip_inline(line: str) -> tuple[str, int]:

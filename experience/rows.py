@@ -23,9 +23,9 @@ SELECT_RECORD = f"""
 """
 
 SELECT_LABELS = """
-    SELECT l.id, l.value, l.class, l.by, l.evidence, l.at, w.by, w.evidence, w.at
+    SELECT l.episode_id, l.id, l.value, l.class, l.by, l.evidence, l.at, w.by, w.evidence, w.at
     FROM labels l LEFT JOIN labels w ON w.withdraws = l.id
-    WHERE l.episode_id = ? AND l.value IS NOT NULL ORDER BY l.at, l.id
+    WHERE l.episode_id IN (SELECT value FROM json_each(?)) AND l.value IS NOT NULL ORDER BY l.at, l.id
 """
 
 _RANK = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(LABEL_CLASSES))
@@ -65,7 +65,7 @@ def record_from(row: Sequence[Any]) -> Record:
 
 
 def label_from(row: Sequence[Any]) -> Label:
-    """The label in a row of SELECT_LABELS."""
+    """The label in a row of SELECT_LABELS, the episode's id aside."""
     id, value, kind, by, evidence, at, taken_by, taken_because, taken_at = row
     withdrawal = None if taken_at is None else Withdrawal(taken_by, taken_because, moment_from(taken_at, "at"))
     return Label(id, bool(value), kind, by, evidence, moment_from(at, "at"), withdrawal)
@@ -91,9 +91,13 @@ def columns_of(episode: Episode) -> dict[str, object]:
 
 
 def digest_of(episode: Episode) -> str:
-    """SHA-256 of everything but run_id and success, in a fixed order: equal digests, equal content."""
+    """SHA-256 of what happened and `meta`, in a fixed order: equal digests, the same run recorded again.
+
+    Not of success, which is what labels say, nor of when it began and what it cost: a run that is recorded a second time
+    is seldom measured to the same microsecond.
+    """
     data = episode.to_json()
-    content = {key: value for key, value in data.items() if key not in ("run_id", "success")}
+    content = {key: data.get(key) for key in ("situation", "tools", "skills", "tags", "outcome", "meta")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -48,26 +48,45 @@ class SqliteFile:
         self.close()
 
     def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one query. Raises StoreError."""
+        """All rows of one query. Raises StoreError; InvalidInput for a number that SQLite cannot hold."""
         with self._database() as db:
-            return db.execute(sql, parameters).fetchall()
+            try:
+                return db.execute(sql, parameters).fetchall()
+            except OverflowError as error:
+                raise InvalidInput("a number is out of range; ids and counts go up to 2**63 - 1") from error
 
     @contextmanager
     def write(self) -> Iterator[Database]:
-        """One transaction: all of it or nothing. Joins the one that is open in this thread. Raises StoreError."""
+        """One transaction: all of it or nothing. Inside another of this thread it is a part that fails by itself.
+
+        Raises StoreError.
+        """
         with self._database() as db:
             if db.conn.in_transaction:
-                yield db
+                with db.atomic():  # a savepoint
+                    yield db
             else:
                 with _transaction(db):
                     yield db
 
-    def compact(self) -> None:
-        """Give back the room of what was deleted and overwrite the last traces of it. Takes as long as a copy."""
-        with self._database() as db:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other thread uses this file inside the block. Who needs a lock of its own beside the file's takes this one."""
+        with self._lock:
+            yield
+
+    def compact(self) -> bool:
+        """Give back the room of what was deleted and overwrite the last traces of it. Takes as long as a copy.
+
+        False while another connection reads: what it may still need stays in the log beside the file until it has ended
+        and `compact` is called again.
+        """
+        with self.write() as db:
             db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+        with self._database() as db:
             db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            [(busy, _, _)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return not busy
 
     def size_on_disk(self) -> int:
         """Bytes of the file and of what SQLite keeps beside it; 0 for one in memory."""
@@ -86,8 +105,6 @@ class SqliteFile:
                 yield self._db
             except sqlite3.Error as error:
                 raise StoreError(_why(str(self.path), error)) from error
-            except OverflowError as error:
-                raise InvalidInput(f"{error}; ids and counts go up to 2**63 - 1") from error
 
 
 def connect(path: Path | str, *, create: bool) -> Database:
@@ -115,19 +132,17 @@ def connect(path: Path | str, *, create: bool) -> Database:
 
 def _prepare(path: Path, *, create: bool) -> None:
     """Make an empty file where there is none, readable by its owner alone: what is recorded may be private."""
-    if path.is_dir():
-        raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'experience.db'}")
     try:
-        if path.exists():
-            return
-        if not create:
-            raise StoreError(f"there is no store at {path}; record or import something first, or name another file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        directory, there = path.is_dir(), path.exists()
+        if create and not there:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except (OSError, ValueError) as error:
-        if isinstance(error, StoreError):
-            raise
         raise StoreError(f"cannot make {path}: {error}; choose a place that can be written to") from error
+    if directory:
+        raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'experience.db'}")
+    if not create and not there:
+        raise StoreError(f"there is no store at {path}; record or import something first, or name another file")
 
 
 def _opened(db: Database, name: str) -> Database:
@@ -185,4 +200,8 @@ def _why(name: str, error: sqlite3.Error) -> str:
         return f"{name} lies in a read-only place; copy it to one that can be written to"
     if "malformed" in said:
         return f"{name} is damaged ({said}); restore it from a copy or an export"
-    return f"cannot open {name}: {said}; check that the file and its folder can be read and written"
+    if "locked" in said:
+        return f"{name} is being written by another process, for longer than {_BUSY_SECONDS:.0f} seconds; try again"
+    if "full" in said:
+        return f"there is no room left for {name}; nothing was changed; free some and try again"
+    return f"cannot use {name}: {said}; check that the file and its folder can be read and written"

@@ -27,22 +27,16 @@ def render(episode: Episode) -> str:
     """The stable text: UTF-8-safe, no trailing newline, the same bytes for the same six fields."""
     lines = [
         "Situation: " + episode.situation.replace("\n", _FOLD),
-        "Tools used: " + _write_items(episode.tools),
+        "Tools used: " + write_items(episode.tools),
     ]
     if episode.skills:
-        lines.append("Skills used: " + _write_items(episode.skills))
+        lines.append("Skills used: " + write_items(episode.skills))
     if episode.success is not None:
         lines.append("Result: " + _RESULT[episode.success])
     if episode.tags:
-        lines.append("Tags: " + _write_items(episode.tags))
+        lines.append("Tags: " + write_items(episode.tags))
     lines.append("Outcome: " + episode.outcome)
     return "\n".join(lines)
-
-
-def values(episode: Episode) -> str:
-    """The text without its labels, which is what an index may see: else a query for "tools used" matches everything."""
-    names = (*episode.tools, *episode.skills, *episode.tags)
-    return "\n".join(part for part in (episode.situation, ", ".join(names), episode.outcome) if part)
 
 
 def parse(text: str) -> Episode:
@@ -154,7 +148,8 @@ def _write_item(item: str) -> str:
     return item if _is_plain(item) else quote(item)
 
 
-def _write_items(items: tuple[str, ...]) -> str:
+def write_items(items: tuple[str, ...]) -> str:
+    """Names as the stable text lists them; (none) for none."""
     return ", ".join(map(_write_item, items)) if items else _NONE
 
 

@@ -10,15 +10,15 @@ follow puts the blame on the wrong skill.
 import functools
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from experience.episode import Cost, Episode
-from experience.errors import ExperienceError
+from experience.errors import ExperienceError, ToolDenied
 from experience.memory import Memory
 from experience.protocols import Filter
 from experience.recalled import quoted
@@ -105,7 +105,9 @@ class Run:
         self.episode_id: int | None = None
         """The id of the recorded episode, once the block has ended."""
         self._memory = memory
-        self._started_at = datetime.now(UTC)
+        self._started_at = memory.store.now()
+        self._ticks = time.monotonic()
+        self.episode()  # what could not be recorded is refused now, not after the work is done
 
     def recall(self, k: int = 3, where: Filter = Filter()) -> str:
         """Similar past runs as a block for the prompt; empty when there are none. Recording leaves the block out again."""
@@ -114,7 +116,7 @@ class Run:
     def episode(self) -> Episode:
         """The run as an episode. Its tools are the calls that were made; denied ones are only in `meta`."""
         calls = self.tools.snapshot()
-        seconds = (datetime.now(UTC) - self._started_at).total_seconds()
+        seconds = time.monotonic() - self._ticks
         notable = [call._asdict() for call in calls if not call.allowed or call.worked is False]
         return Episode(
             situation=self.situation,
@@ -125,7 +127,7 @@ class Run:
             success=self.success,
             run_id=self.run_id,
             started_at=self._started_at,
-            cost=self.cost if self.cost.seconds is not None else replace(self.cost, seconds=max(0.0, seconds)),
+            cost=self.cost if self.cost.seconds is not None else replace(self.cost, seconds=seconds),
             meta={**self.meta, **({"tool_trouble": notable} if notable else {})},
         )
 
@@ -138,31 +140,42 @@ class Recorder:
         self._by = by
 
     @contextmanager
-    def run(self, situation: str, *, run_id: str | None = None, tags: tuple[str, ...] = ()) -> Iterator[Run]:
-        """A run that is recorded when the block ends.
+    def run(
+        self,
+        situation: str,
+        *,
+        run_id: str | None = None,
+        supersede: bool = False,
+        kind: str = "host",
+        tags: tuple[str, ...] = (),
+    ) -> Iterator[Run]:
+        """A run that is recorded when the block ends; its success as a label of class `kind`.
 
+        A run_id that was recorded before with another account raises RunConflict at the end, unless `supersede`: then this
+        run takes its place. `kind="self_claim"` is for a success that the agent itself decides.
         An exception inside it records a failure and goes on to the caller; an interruption (KeyboardInterrupt, SystemExit,
         a cancelled task) is recorded without a verdict, because it says nothing about the work.
         """
         run = Run(self._memory, situation, run_id, tags)
+        how: dict[str, Any] = {"supersede": supersede, "kind": kind, "by": self._by}
         token = _current.set(run)
         try:
             yield run
         except BaseException as error:
             _end_by(run, error)
             try:
-                self._record(run)
+                self._record(run, how)
             except ExperienceError as trouble:
                 # The run's own error is the one its caller must see.
                 error.add_note(f"and the run could not be recorded: {trouble}")
             raise
         else:
-            self._record(run)
+            self._record(run, how)
         finally:
             _current.reset(token)
 
-    def _record(self, run: Run) -> None:
-        run.episode_id = self._memory.record(run.episode(), by=self._by, evidence=run.evidence)
+    def _record(self, run: Run, how: dict[str, Any]) -> None:
+        run.episode_id = self._memory.record(run.episode(), evidence=run.evidence, **how)
 
 
 def current_run() -> Run | None:
@@ -179,8 +192,9 @@ def note_skill(*names: str) -> None:
 def traced(name: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a tool, plain or async, so that each call is noted in the current run: worked, failed or denied.
 
-    A PermissionError counts as denied. Outside of a run the tool simply runs. `asyncio.to_thread` takes the current run
-    along; a bare thread does not, and needs `contextvars.copy_context().run`.
+    A tool says that it was not allowed to run by raising ToolDenied. Outside of a run the tool simply runs.
+    `asyncio.to_thread` takes the current run along; a bare thread or a pool does not, and needs
+    `contextvars.copy_context().run`. A generator is noted as it is made, not as it is read.
     """
 
     def decorate(tool: Callable[P, T]) -> Callable[P, T]:
@@ -211,7 +225,7 @@ def _noted(name: str) -> Iterator[None]:
     try:
         yield
         worked = True
-    except PermissionError:
+    except ToolDenied:
         allowed = False
         raise
     finally:

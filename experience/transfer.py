@@ -2,8 +2,9 @@
 
 A line is an episode's JSON (`Episode.to_json`). What the store knows beside it (uid, id, times, every label, withdrawn ones
 too) stands under one key, `hardwon`, so that it collides with nobody's own keys; a line without that key comes from
-elsewhere and is recorded as new. Reading a file twice records it once: a line is known again by its uid, by its run_id,
-or else by its content and how often it stood in the file before.
+elsewhere and is recorded as new. That key is believed: whoever reads a stranger's file says `foreign`, and it is not.
+Reading a file twice records it once: a line is known again by its uid, by its run_id, or else by its content and how
+often it stood in the file before.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
 from experience.episode import Episode, checked_text, moment_from, moment_text
-from experience.errors import InvalidEpisode, InvalidInput, RunConflict
+from experience.errors import InvalidEpisode, InvalidInput, RunConflict, shown
 from experience.protocols import Label, Record, Withdrawal
 from experience.recalled import STRIPPED, without_recalled
 from experience.store import Added, SqliteStore
@@ -46,34 +47,29 @@ class Imported:
     guesses: tuple[str, ...] = ()
     """What a lenient reading of text had to guess."""
 
-    def __add__(self, other: "Imported") -> "Imported":
-        return Imported(
-            self.new + other.new,
-            self.known + other.known,
-            self.stripped + other.stripped,
-            self.bad + other.bad,
-            self.guesses + other.guesses,
-        )
-
 
 def export_lines(store: SqliteStore) -> Iterator[str]:
-    """One line a record of the store's namespace, superseded ones too, oldest first, without the line end."""
+    """One line a record of the store's namespace, superseded ones too, oldest first, without the line end.
+
+    Expired records are left out. A record that another process adds or deletes meanwhile may or may not be among them.
+    """
     last = 0
     versions: dict[str, str] = {}
     while page := store.history(after=last):
-        for record in page:
+        for record, labels in page:
             run_id = record.episode.run_id
-            yield json.dumps(_line(record, store.labels(record.id), versions.get(run_id or "")), ensure_ascii=False)
+            yield json.dumps(_line(record, labels, versions.get(run_id or "")), ensure_ascii=False)
             if run_id is not None:
                 versions[run_id] = record.uid
-        last = page[-1].id
+        last = page[-1][0].id
 
 
 def import_lines(
     store: SqliteStore,
-    lines: Iterable[bytes],
+    lines: Iterable[bytes | str],
     *,
     strict: bool = False,
+    foreign: bool = False,
     supersede: bool = False,
     kind: str = "host",
     by: str = "import",
@@ -81,33 +77,25 @@ def import_lines(
     """Record what stands in JSON Lines (UTF-8, blank lines skipped).
 
     A bad line is left out and reported; with `strict` the first one raises InvalidEpisode and nothing at all is recorded.
-    A success stated by a line from elsewhere becomes a label of class `kind` by `by`. `supersede` lets a line take the
-    place of another episode with its run_id.
+    A success stated by a line from elsewhere becomes a label of class `kind` by `by`; with `foreign` every line is from
+    elsewhere, and what it says under the key `hardwon` is not believed. `supersede` lets a line take the place of
+    another episode with its run_id.
     """
-    numbered = enumerate(lines, 1)
-    seen: Counter[str] = Counter()
-    done = Imported()
-
-    def take(batch: Iterable[tuple[int, bytes]]) -> None:
-        nonlocal done
-        for number, line in batch:
-            if not line.strip():
-                continue
-            try:
-                done += _import(store, _parsed(line), seen, supersede=supersede, kind=kind, by=by)
-            except (InvalidEpisode, InvalidInput, RunConflict) as error:
-                if strict:
-                    raise InvalidEpisode(f"line {number}: {error}; nothing was imported") from error
-                done += Imported(bad=(BadLine(number, str(error)),))
-
+    Label(0, True, kind, by, "", store.now())  # refused at once, not at every line
+    reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by)
     if strict:
+        waiting = list(enumerate(lines, 1))  # all of it before the transaction: nobody is to wait for a slow source
         with store.write():
-            take(numbered)
+            for number, line in waiting:
+                if bad := reader.take(number, line):
+                    raise InvalidEpisode(f"line {number}: {bad.reason}; nothing of it was imported")
     else:
+        numbered = enumerate(lines, 1)
         while batch := list(islice(numbered, _BATCH)):
             with store.write():
-                take(batch)
-    return done
+                for number, line in batch:
+                    reader.take(number, line)
+    return reader.done()
 
 
 def import_file(
@@ -116,12 +104,14 @@ def import_file(
     *,
     lenient: bool = False,
     strict: bool = False,
+    foreign: bool = False,
     supersede: bool = False,
-    kind: str,
+    kind: str = "host",
 ) -> Imported:
     """Record what stands in a file: the one episode of a stable text, or JSON Lines (see `import_lines`).
 
-    With `lenient`, text of the founding format is read too (see `experience.text.parse_founding`).
+    With `lenient`, text that is not the stable one is read by `parse_founding`. With `strict` the first thing wrong raises
+    InvalidEpisode and nothing of the file is recorded.
     """
     head: list[bytes] = []
     for line in file:
@@ -130,21 +120,73 @@ def import_file(
             break
     start = head[-1].lstrip(_BLANK) if head else b""
     if not start.startswith(b"Situation:") and not (lenient and not start.startswith(b"{")):
-        return import_lines(store, chain(head, file), strict=strict, supersede=supersede, kind=kind)
+        return import_lines(store, chain(head, file), strict=strict, foreign=foreign, supersede=supersede, kind=kind)
     try:
         return _import_text(store, b"".join(chain(head, file)), lenient=lenient, kind=kind)
     except (InvalidEpisode, UnicodeDecodeError) as error:
         if strict:
-            raise InvalidEpisode(f"{error}; nothing was imported") from error
+            raise InvalidEpisode(f"{error}; nothing of it was imported") from error
         return Imported(bad=(BadLine(1, str(error)),))
 
 
 def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str) -> Imported:
     text = data.decode("utf-8-sig").lstrip("\n\r")
-    episode, guesses = parse_founding(text) if lenient else (parse(text), ())
+    episode, guesses = _read_text(text, lenient=lenient)
     uid = "text-" + hashlib.sha256(episode.render().encode()).hexdigest()[:32]
-    done = _record(store, episode, uid, supersede=False, kind=kind, by="import")
-    return replace(done, guesses=guesses)
+    clean = without_recalled(episode)
+    added = store.record(clean, uid=uid, kind=kind, by="import")
+    return Imported(int(added.new), int(not added.new), _stripped(episode, clean), guesses=guesses)
+
+
+class _Reader:
+    """Takes lines one by one and counts."""
+
+    def __init__(self, store: SqliteStore, *, foreign: bool, supersede: bool, kind: str, by: str) -> None:
+        self._store = store
+        self._foreign = foreign
+        self._how: dict[str, Any] = {"supersede": supersede, "kind": kind, "by": by}
+        self._seen: Counter[str] = Counter()
+        self._counts = {"new": 0, "known": 0, "stripped": 0}
+        self._bad: list[BadLine] = []
+
+    def take(self, number: int, line: bytes | str) -> BadLine | None:
+        """Record a line, or say what is bad about it."""
+        if not line.strip():
+            return None
+        try:
+            added = self._record(_parsed(line))
+        except (InvalidInput, RunConflict) as error:
+            self._bad.append(BadLine(number, str(error)))
+            return self._bad[-1]
+        self._counts["new" if added.new else "known"] += 1
+        return None
+
+    def done(self) -> Imported:
+        """What was done so far."""
+        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(self._bad))
+
+    def _record(self, data: dict[str, Any]) -> Added:
+        ours = data.get(KEY)
+        exported = ours if isinstance(ours, dict) and "uid" in ours else None
+        episode = Episode.from_json({key: value for key, value in data.items() if exported is None or key != KEY})
+        clean = without_recalled(episode)
+        if exported is not None and not self._foreign:
+            added = _restore(self._store, clean, exported)
+        else:
+            uid = None if episode.run_id else _content_uid(data, self._seen)
+            added = self._store.record(clean, uid=uid, **self._how)
+        self._counts["stripped"] += _stripped(episode, clean)
+        return added
+
+
+def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:
+    """The episode and what was guessed; nothing needs guessing in text that is strictly right."""
+    try:
+        return parse(text), ()
+    except InvalidEpisode:
+        if not lenient:
+            raise
+    return parse_founding(text)
 
 
 def _line(record: Record, labels: Iterable[Label], supersedes: str | None) -> dict[str, Any]:
@@ -171,9 +213,9 @@ def _label_to_json(label: Label) -> dict[str, Any]:
     return data
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parsed(line: bytes | str) -> dict[str, Any]:
     try:
-        data = json.loads(line.decode("utf-8-sig"))
+        data = json.loads(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
     except UnicodeDecodeError as error:
         raise InvalidEpisode(f"not UTF-8: {error.reason} at byte {error.start}") from error
     except RecursionError as error:
@@ -185,47 +227,32 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return data
 
 
-def _import(
-    store: SqliteStore, data: dict[str, Any], seen: Counter[str], *, supersede: bool, kind: str, by: str
-) -> Imported:
-    ours = data.get(KEY)
-    if isinstance(ours, dict) and "uid" in ours:
-        return _restore(store, data, ours)
-    episode = Episode.from_json(data)
-    uid = None if episode.run_id else _content_uid(data, seen)
-    return _record(store, episode, uid, supersede=supersede, kind=kind, by=by)
+def _stripped(before: Episode, after: Episode) -> int:
+    return 0 if after is before else int(after.meta[STRIPPED])
 
 
-def _record(store: SqliteStore, episode: Episode, uid: str | None, *, supersede: bool, kind: str, by: str) -> Imported:
-    clean = without_recalled(episode)
-    stripped = 0 if clean is episode else int(clean.meta[STRIPPED])
-    return _counted(store.record(clean, uid=uid, supersede=supersede, kind=kind, by=by), stripped)
-
-
-def _restore(store: SqliteStore, data: dict[str, Any], ours: dict[str, Any]) -> Imported:
+def _restore(store: SqliteStore, episode: Episode, ours: dict[str, Any]) -> Added:
     """Put back a record that was exported: as it was, not as if it were new."""
-    episode = Episode.from_json({key: value for key, value in data.items() if key != KEY})
-    id = ours.get("id")
+    id, labels, supersedes = ours.get("id"), ours.get("labels", []), ours.get("supersedes")
     if not (id is None or type(id) is int):
-        raise InvalidEpisode(f"{KEY}.id is {id!r}; it needs a whole number")
-    if not isinstance(ours.get("labels", []), list):
-        raise InvalidEpisode(f"{KEY}.labels is {ours['labels']!r}; it needs a list")
+        raise InvalidEpisode(f"{KEY}.id is {shown(str(id))}; it needs a whole number")
+    if not isinstance(labels, list):
+        raise InvalidEpisode(f"{KEY}.labels is {shown(str(labels))}; it needs a list")
     expires_at = ours.get("expires_at")
-    added = store.add(
+    return store.add(
         episode,
-        supersede="supersedes" in ours,
-        labels=[_label_from_json(item) for item in ours.get("labels", [])],
+        supersedes=None if supersedes is None else checked_text(f"{KEY}.supersedes", supersedes),
+        labels=[_label_from_json(item) for item in labels],
         uid=checked_text(f"{KEY}.uid", ours["uid"]),
         id=id,
         recorded_at=moment_from(ours.get("recorded_at"), f"{KEY}.recorded_at"),
         expires_at=None if expires_at is None else moment_from(expires_at, f"{KEY}.expires_at"),
     )
-    return _counted(added, 0)
 
 
 def _label_from_json(data: object) -> Label:
     if not isinstance(data, dict):
-        raise InvalidEpisode(f"a label is {data!r}; it needs an object")
+        raise InvalidEpisode(f"a label is {shown(str(data))}; it needs an object")
     label = Label(
         id=0,
         value=data.get("value"),  # type: ignore[arg-type]  # Label checks it
@@ -238,7 +265,7 @@ def _label_from_json(data: object) -> Label:
     if taken is None:
         return label
     if not isinstance(taken, dict):
-        raise InvalidEpisode(f"withdrawn is {taken!r}; it needs an object")
+        raise InvalidEpisode(f"withdrawn is {shown(str(taken))}; it needs an object")
     at = moment_from(taken.get("at"), "withdrawn.at")
     by, evidence = (checked_text(f"withdrawn.{name}", taken.get(name, "")) for name in ("by", "evidence"))
     return replace(label, withdrawal=Withdrawal(by, evidence, at))
@@ -250,7 +277,3 @@ def _content_uid(data: dict[str, Any], seen: Counter[str]) -> str:
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
     seen[digest] += 1
     return f"line-{digest}-{seen[digest]}"
-
-
-def _counted(added: Added, stripped: int) -> Imported:
-    return Imported(new=1, stripped=stripped) if added.new else Imported(known=1)

@@ -1,5 +1,6 @@
 """Vectors: pulled once, never mixed, and the same as a plain script would make."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -185,3 +186,94 @@ def test_the_matrix_grows_and_shrinks_with_the_store(store):
             memory.record(Episode(f"round {round_} number {number}", "o"))
         matches = memory.recall("number", k=999)
         assert sorted(match.id for match in matches) == sorted(record.id for record in memory.records())
+
+
+def test_after_a_rebuild_an_open_backend_answers_each_episode_once(store, path):
+    memory = remember(store, HashEncoder(), 5)
+    memory.recall("task")
+    with SqliteStore(path) as other:
+        other.rebuild()
+        open_backend("embedding", other, HashEncoder()).refresh()
+
+    hits = memory.backend.recall("task number", 99)
+    assert sorted(hit.id for hit in hits) == [1, 2, 3, 4, 5]
+
+
+def test_a_rebuild_in_the_middle_of_a_refresh_leaves_nothing_without_a_vector(store, path):
+    def act():
+        with SqliteStore(path) as other:
+            other.rebuild()
+
+    memory = remember(store, HashEncoder(), 100)
+    memory.backend._pull(64)
+    remember(store, Interfering(act)).refresh()
+
+    assert len(vectors(store)) == 100
+
+
+@pytest.mark.parametrize("flaw", [5.0, float("nan"), 0.0])
+def test_vectors_that_are_not_of_unit_length_are_an_error(store, flaw):
+    class Flawed(HashEncoder):
+        def encode(self, texts):
+            return super().encode(texts) * flaw
+
+    memory = remember(store, Flawed(), 1)
+    with pytest.raises(EncoderError, match="need to be 1"):
+        memory.refresh()
+
+
+def test_an_encoder_may_answer_with_lists(store):
+    class Lists(HashEncoder):
+        def encode(self, texts):
+            return super().encode(texts).tolist()
+
+    assert remember(store, Lists(), 2).refresh() == 2
+
+
+def test_one_name_for_two_widths_is_an_error(store):
+    remember(store, HashEncoder(width=32), 1).refresh()
+    same = HashEncoder(width=48)
+    same.name = "hash-32"
+    with pytest.raises(EncoderError, match="another width than 48"):
+        remember(store, same).recall("task")
+
+
+def test_recalling_inside_a_transaction_while_others_recall_does_not_lock_up(store):
+    memory = remember(store, HashEncoder(), 20)
+    memory.refresh()
+
+    def inside():
+        for _ in range(30):
+            with store.write():
+                memory.recall("task")
+
+    def outside():
+        for _ in range(60):
+            memory.recall("task")
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (inside, outside, outside)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_the_limit_on_threads_is_put_back_when_overlapping_blocks_have_ended():
+    from threadpoolctl import threadpool_info
+
+    from experience.backends.threads import one_thread
+
+    def limits():
+        return [pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]]
+
+    before = limits()
+    first, second = one_thread(), one_thread()
+    first.__enter__()
+    second.__enter__()
+    assert set(limits()) <= {1}
+    first.__exit__(None, None, None)
+    assert set(limits()) <= {1}
+    second.__exit__(None, None, None)
+
+    assert limits() == before

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from experience import EncoderError, Episode, Memory
 from experience.backends import minilm as minilm_module
@@ -103,6 +104,18 @@ def test_a_long_text_is_cut_between_words_into_at_most_sixteen_parts_that_fit(wo
     assert all(set(part.split()) <= set(text.split()) for part in parts)
 
 
+@pytest.mark.parametrize("text", ["部署网站到服务器" * 200, "deploy" * 2000 + " the site", "x " * 3000 + "y" * 3000])
+def test_a_text_that_is_one_word_to_its_tokenizer_is_cut_all_the_same(text):
+    tokenizer = Tokenizer(models.BPE({char: number for number, char in enumerate(sorted({*text, "▁"}))}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    parts = split(tokenizer, text, WINDOW)
+
+    assert 1 < len(parts) <= 16
+    assert all(0 < len(tokenizer.encode(part).ids) <= WINDOW + 1 for part in parts)
+    assert text.startswith(parts[0])
+    assert text.endswith(parts[-1])
+
+
 def test_up_to_sixteen_parts_leave_no_word_out():
     text = " ".join(f"w{number}" for number in range(1200))
     parts = split(open_tokenizer(model_folder()), text, WINDOW)
@@ -140,8 +153,10 @@ def test_any_other_model_on_this_machine_can_be_named(tmp_path, plain):
     assert encoder.width == 384
     assert encoder.name.startswith(f"{folder}@")
     assert open_encoder(encoder.name).name == encoder.name
-    long = "word " * 600
-    assert encoder.encode([long + "end", long + "penguin"]).shape == (2, 384)
+    long = "The invoice lists a pallet and its weight. " * 90
+    for _ in range(2):  # the model's own tokenizer is left cutting after the first
+        one, two = encoder.encode([long + "The payment was refused.", long + "Penguins live in Antarctica."])
+        assert one @ two < 1 - 1e-4
 
 
 def test_a_model_that_is_not_here_is_not_fetched():

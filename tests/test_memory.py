@@ -5,7 +5,17 @@ from datetime import datetime
 
 import pytest
 
-from experience import Episode, InvalidEpisode, InvalidInput, Match, Memory, StoreError, quoted
+from experience import (
+    EncoderError,
+    Episode,
+    InvalidEpisode,
+    InvalidInput,
+    Match,
+    Memory,
+    SqliteStore,
+    StoreError,
+    quoted,
+)
 from experience.recalled import CLOSING, OPENING, STRIPPED, strip_recalled
 from experience.testing import HashEncoder
 
@@ -25,16 +35,20 @@ def test_a_memory_opens_records_and_recalls(path):
         memory.count()
 
 
-def test_a_memory_that_cannot_be_opened_leaves_no_open_file(path):
+def test_a_memory_that_cannot_be_opened_leaves_no_open_file(path, monkeypatch):
+    closed = []
+    monkeypatch.setattr(SqliteStore, "close", lambda store: closed.append(store.path))
     with pytest.raises(InvalidInput, match="no backend"):
         Memory.open(path, backend="psychic")
+
+    assert closed == [path]
 
 
 def test_a_memory_remembers_its_own_encoder(path, tmp_path):
     with Memory.open(path, "embedding", HashEncoder()) as memory:
         memory.record(EPISODE)
         memory.refresh()
-    with pytest.raises(Exception, match="pass the encoder object itself"):
+    with pytest.raises(EncoderError, match="an encoder object of your own"):
         Memory.open(path, "embedding")
 
 
@@ -138,3 +152,28 @@ def test_many_opening_marks_take_no_longer_than_their_length_deserves():
     text = f"{OPENING}\nx\n" * 20_000
 
     assert strip_recalled(text) == ("x\n" * 20_000, 20_000)
+
+
+def test_long_lists_of_names_are_cut_too_and_hidden_characters_shown(memory):
+    memory.record(Episode("s \u202e\U000e0041", "o", tools=("x" * 600, "y" * 600, "z"), skills=("k" * 2000,)))
+    block = quoted(matches_of(memory))
+
+    assert f'tools used: "{"x" * 600}", (and 2 more)' in block
+    assert "skills used: (and 1 more)" in block
+    assert not set(block) & set("\u202e\U000e0041")
+    assert len(block) < 2000
+    with pytest.raises(InvalidInput, match="at least 1"):
+        quoted(matches_of(memory), longest=0)
+
+
+def test_a_run_is_found_by_its_name(memory):
+    id = memory.record(EPISODE, run_id="r")
+
+    assert memory.get_run("r").id == id
+
+
+def test_the_newest_of_copies_stands_for_all(memory):
+    for _ in range(5):
+        newest = memory.record(EPISODE)
+
+    assert [match.id for match in memory.recall("deploy", k=3)] == [newest]

@@ -74,16 +74,16 @@ def test_nobody_has_said_until_somebody_does(store):
 
     assert store.get(id).episode.success is None
     assert not store.get(id).confirmed
-    store.say(id, False, "human", "ada", "it is down")
+    store.add_label(id, False, "human", "ada", "it is down")
     assert store.get(id).episode.success is False
 
 
 @pytest.mark.parametrize(("better", "worse"), list(pairwise(LABEL_CLASSES)))
 def test_the_better_class_counts_whenever_it_came(store, clock, better, worse):
     id = store.record(EPISODE).id
-    store.say(id, True, better)
+    store.add_label(id, True, better)
     clock.advance(hours=1)
-    store.say(id, False, worse)
+    store.add_label(id, False, worse)
 
     assert store.get(id).label.kind == better
 
@@ -92,9 +92,9 @@ def test_within_a_class_the_latest_counts(store, clock):
     id = store.record(EPISODE).id
     for said in (True, False, True):
         clock.advance(seconds=1)
-        store.say(id, said, "human")
+        store.add_label(id, said, "human")
     assert store.get(id).episode.success is True
-    store.say(id, False, "human")  # the same moment: the one that was said last
+    store.add_label(id, False, "human")  # the same moment: the one that was said last
 
     assert store.get(id).episode.success is False
     assert [label.value for label in store.labels(id)] == [True, False, True, False]
@@ -114,7 +114,7 @@ def test_a_failure_is_not_confirmed(store):
 
 def test_a_withdrawn_label_counts_no_more_and_stays_on_record(store):
     id = store.record(replace(EPISODE, success=False)).id
-    store.say(id, True, "human", "ada")
+    store.add_label(id, True, "human", "ada")
 
     taken = store.withdraw(id, by="bob", evidence="wrong run")
 
@@ -130,8 +130,8 @@ def test_a_withdrawn_label_counts_no_more_and_stays_on_record(store):
 
 def test_a_named_label_can_be_withdrawn_once(store):
     id = store.record(EPISODE).id
-    first = store.say(id, True, "human")
-    store.say(id, False, "human")
+    first = store.add_label(id, True, "human")
+    store.add_label(id, False, "human")
 
     store.withdraw(id, first.id)
 
@@ -143,7 +143,7 @@ def test_a_named_label_can_be_withdrawn_once(store):
 def test_a_late_label_reaches_every_count(store):
     id = store.record(EPISODE).id
     assert store.count(Filter(success=True)) == 0
-    store.say(id, True, "verifier")
+    store.add_label(id, True, "verifier")
 
     assert store.count(Filter(success=True)) == 1
     assert store.records(Filter(success=False)) == []
@@ -153,14 +153,14 @@ def test_a_late_label_reaches_every_count(store):
 def test_a_label_that_says_nothing_is_refused(store, value, kind):
     id = store.record(EPISODE).id
     with pytest.raises(InvalidInput):
-        store.say(id, value, kind)
+        store.add_label(id, value, kind)
 
     assert store.labels(id) == ()
 
 
 def test_labelling_what_is_not_there_is_said(store):
     for act in (
-        lambda: store.say(9, True, "human"),
+        lambda: store.add_label(9, True, "human"),
         lambda: store.withdraw(9),
         lambda: store.labels(9),
         lambda: store.get(9),
@@ -279,7 +279,7 @@ def test_a_whole_namespace_can_go_and_only_that(path):
     with SqliteStore(path, "a") as a, SqliteStore(path, "b") as b:
         for store in (a, a, b):
             store.record(EPISODE)
-        a.remember("encoder", "x")
+        a.set_setting("encoder", "x")
 
         assert a.delete_namespace() == 2
         assert (a.count(), b.count(), a.setting("encoder")) == (0, 1, None)
@@ -291,7 +291,7 @@ def test_nothing_of_what_was_deleted_is_left_in_the_file_once_it_is_compacted(pa
         for number in range(50):
             store.record(Episode(f"task {number}", "o"))
         id = store.record(Episode(f"log in with {secret}", secret, tools=(secret,), meta={"k": secret})).id
-        store.say(id, True, "human", secret, secret)
+        store.add_label(id, True, "human", secret, secret)
         store.delete(id)
         store.compact()
 
@@ -337,6 +337,106 @@ def test_what_is_derived_can_be_made_again_from_the_records(store):
     assert store.rebuild() == 2
     assert [store.read(f"SELECT * FROM {table} ORDER BY 1") for table in ("terms", "verdicts")] == before
     assert store.get(first).confirmed
+
+
+@pytest.fixture
+def grown(store, clock):
+    """A run whose older version stays for ever and whose newer one expires in a day."""
+    old = store.record(replace(EPISODE, run_id="r")).id
+    new = store.record(
+        replace(EPISODE, run_id="r", outcome="more"), supersede=True, expires_at=clock() + timedelta(days=1)
+    ).id
+    clock.advance(days=2)
+    return old, new
+
+
+def test_an_older_version_does_not_come_back_when_the_newest_has_expired(store, grown):
+    assert store.count() == 0
+    assert store.delete_expired() == 2
+    assert store.total() == 0
+
+
+def test_a_run_whose_newest_version_has_expired_begins_anew(store, grown):
+    again = store.record(replace(EPISODE, run_id="r"))
+
+    assert again.new
+    assert again.id not in grown
+    assert store.read("SELECT rowid FROM terms") == [(again.id,)]
+
+
+def test_an_older_version_that_expires_goes_alone(store, clock):
+    store.record(replace(EPISODE, run_id="r"), expires_at=clock() + timedelta(days=1))
+    new = store.record(replace(EPISODE, run_id="r", outcome="more"), supersede=True).id
+    clock.advance(days=2)
+
+    assert store.delete_expired() == 1
+    assert [record.id for record in store.records()] == [new]
+
+
+def test_everything_that_was_not_deleted_says_so_of_what_has_expired(store, clock):
+    id = store.record(EPISODE, expires_at=clock() + timedelta(days=1)).id
+    clock.advance(days=2)
+    for act in (lambda: store.labels(id), lambda: store.add_label(id, True, "human"), lambda: store.withdraw(id)):
+        with pytest.raises(NotFound):
+            act()
+    assert store.get_many([id]) == {}
+    assert store.delete(id) == (id,)
+
+
+def test_several_are_deleted_together_or_not_at_all(store):
+    ids = [store.record(EPISODE).id for _ in range(3)]
+    with pytest.raises(NotFound):
+        store.delete(ids[0], 99)
+    assert store.count() == 3
+
+    assert store.delete(ids[2], ids[0], ids[0]) == (ids[0], ids[2])
+
+
+def test_compacting_says_when_a_reader_keeps_traces_in_the_log(path):
+    with SqliteStore(path) as store:
+        id = store.record(Episode("hunter2xyzzy", "o")).id
+        reader = sqlite3.connect(path)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM episodes").fetchone()
+        store._db.execute("PRAGMA busy_timeout = 10")
+        store.delete(id)
+        assert store.compact() is False
+        reader.close()
+        assert store.compact() is True
+        assert b"hunter2xyzzy" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_a_part_of_a_transaction_can_fail_by_itself(store):
+    with store.write():
+        store.record(Episode("kept", "o"))
+        with pytest.raises(InvalidInput):
+            store.record(Episode("not kept", "o", success=True), kind="oracle")
+
+    assert [record.episode.situation for record in store.records()] == ["kept"]
+
+
+def test_the_newest_record_of_a_run_is_found_by_its_name(store):
+    store.record(replace(EPISODE, run_id="r"))
+    new = store.record(replace(EPISODE, run_id="r", outcome="more"), supersede=True).id
+
+    assert store.get_run("r").id == new
+    with pytest.raises(NotFound, match="no run 'q'"):
+        store.get_run("q")
+
+
+def test_when_it_began_and_what_it_cost_make_no_other_run(store, clock):
+    first = store.record(replace(EPISODE, run_id="r", started_at=clock(), cost=Cost(seconds=1.0)))
+    clock.advance(seconds=5)
+    second = store.record(replace(EPISODE, run_id="r", started_at=clock(), cost=Cost(seconds=2.0)))
+
+    assert (second.id, second.new) == (first.id, False)
+
+
+def test_naive_times_are_refused_wherever_they_come_in(store):
+    for moment in ({"expires_at": NAIVE}, {"recorded_at": NAIVE}):
+        with pytest.raises(InvalidInput, match="time zone"):
+            store.add(EPISODE, **moment)
+    assert store.count() == 0
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
@@ -392,7 +492,22 @@ def test_a_filter_knows_whether_it_filters():
     assert Filter(ids=())
 
 
-@pytest.mark.parametrize("wrong", [{"tools": "shell"}, {"since": NAIVE}, {"until": "2026"}, {"success": "yes"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tools": "shell"},
+        {"since": NAIVE},
+        {"until": "2026"},
+        {"success": "yes"},
+        {"success": 1},
+        {"tools": None},
+        {"tags": [1]},
+        {"skills": ["\ud800"]},
+        {"ids": "12"},
+        {"ids": 5},
+        {"ids": [1.5]},
+    ],
+)
 def test_a_filter_that_cannot_be_meant_is_refused(wrong):
     with pytest.raises(InvalidInput):
         Filter(**wrong)
@@ -487,7 +602,10 @@ def test_a_read_only_file_is_said_to_be(path, request):
     SqliteStore(path).close()
     path.chmod(0o444)
     request.getfixturevalue("powerless")
-    with pytest.raises(StoreError, match=r"(read-only place|can be read and written)"), SqliteStore(path) as store:
+    with (
+        pytest.raises(StoreError, match=r"(lies in a read-only place; copy it|cannot be opened|unable to open)"),
+        SqliteStore(path) as store,
+    ):
         store.record(EPISODE)
 
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from strategies import episodes, texts
 
 from experience import Episode, InvalidEpisode, parse_founding
-from experience.text import parse, render, values
+from experience.text import parse, render
 
 
 def old_reader(text):
@@ -73,25 +73,26 @@ def test_skills_and_a_failure_round_trip():
     assert render(episode).endswith("the outcome")
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(episodes)
 def test_an_old_reader_reads_what_we_write(episode):
     found = old_reader(render(episode))
     first = episode.situation.split("\n")[0]
     if "Outcome: " in episode.situation or first.splitlines() != [first]:
-        return  # the founding reader cuts there, whoever wrote it
+        reject()  # the founding reader cuts there, whoever wrote it
     assert found["situation"] == first.strip()
     assert found["outcome"] == episode.outcome.strip()
     if all(name.strip() == name and not set(name) & set(',"\\') and name.isprintable() and name not in ("", "(none)") and "Outcome: " not in name for name in episode.tools):  # fmt: skip
         assert found["tools"] == list(episode.tools)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(episodes)
 def test_whatever_an_episode_says_it_comes_back_from_its_text(episode):
     assert parse(render(episode)) == episode
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(episodes)
 def test_the_text_of_what_was_parsed_is_the_text_that_was_parsed(episode):
     text = render(episode)
@@ -165,12 +166,6 @@ def test_a_bare_outcome_label_is_an_empty_outcome():
     assert parse("Situation: s\nOutcome:") == Episode("s", "")
 
 
-def test_what_is_indexed_has_no_labels():
-    episode = Episode("deploy", "done", tools=("shell",), skills=("runbook",), tags=("prod",), success=True)
-
-    assert values(episode) == "deploy\nshell, runbook, prod\ndone"
-
-
 def test_founding_text_that_settles_everything_needs_no_guess():
     text = "Situation: s\nTools used: a, b\nSkills used: c\nResult: success\nOutcome: o\nmore"
 
@@ -227,6 +222,7 @@ def test_founding_text_without_a_situation_is_refused(text):
         parse_founding(text)
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(episodes)
 def test_the_lenient_reader_never_takes_a_verdict_from_what_a_user_wrote(episode):
     def founding_writer(e):
@@ -236,7 +232,7 @@ def test_the_lenient_reader_never_takes_a_verdict_from_what_a_user_wrote(episode
 
     plain = Episode(episode.situation, episode.outcome, success=episode.success)
     if any(line.startswith("Outcome:") for line in plain.situation.split("\n")):
-        return  # such a text really has two readings
+        reject()  # such a text really has two readings
     assert parse_founding(founding_writer(plain)).episode.success == plain.success
 
 

@@ -2,17 +2,21 @@
 
 import asyncio
 import contextvars
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from experience import (
     Filter,
+    InvalidEpisode,
     Recorder,
+    RunConflict,
     SkillTrace,
     SqliteStore,
     StoreError,
     ToolCall,
+    ToolDenied,
     ToolTrace,
     current_run,
     note_skill,
@@ -116,11 +120,11 @@ def test_denied_and_failed_calls_are_told_apart(recorder, memory):
 
     @traced("delete")
     def forbidden():
-        raise PermissionError
+        raise ToolDenied("not on a Friday")
 
     @traced()
     def broken():
-        raise OSError("x")
+        raise PermissionError("the disk says so, not the host")
 
     with recorder.run("s") as run:
         shell()
@@ -230,3 +234,39 @@ def test_a_run_that_recalls_does_not_record_what_it_was_told(recorder, memory):
 
     assert '"deploy the site"' in block
     assert memory.get(run.episode_id).episode.outcome == "I was told:\nand did it"
+
+
+def run_once(recorder, outcome, **how):
+    with recorder.run("deploy", run_id="r", **how) as run:
+        run.outcome, run.success = outcome, True
+    return run.episode_id
+
+
+def test_a_run_that_is_tried_again_with_the_same_account_is_the_same_episode(recorder, memory):
+    assert run_once(recorder, "live") == run_once(recorder, "live")
+    assert memory.count() == 1
+
+
+def test_a_run_that_ends_otherwise_needs_to_supersede(recorder, memory):
+    run_once(recorder, "live")
+    with pytest.raises(RunConflict):
+        run_once(recorder, "down")
+    newer = run_once(recorder, "down", supersede=True)
+
+    assert [record.id for record in memory.records()] == [newer]
+
+
+def test_an_agent_that_judges_itself_confirms_nothing(recorder, memory):
+    assert not memory.get(run_once(recorder, "live", kind="self_claim")).confirmed
+
+
+def test_a_situation_that_cannot_be_recorded_is_refused_before_the_work(recorder):
+    with pytest.raises(InvalidEpisode), recorder.run(" "):
+        raise AssertionError("the work was done")
+
+
+def test_a_run_takes_its_time(recorder, memory):
+    with recorder.run("s") as run:
+        time.sleep(0.02)
+
+    assert 0.02 <= memory.get(run.episode_id).episode.cost.seconds < 5

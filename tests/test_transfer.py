@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from strategies import episodes
 
-from experience import Cost, Episode, InvalidEpisode, SqliteStore
+from experience import Cost, Episode, InvalidEpisode, InvalidInput, SqliteStore
 from experience.transfer import export_lines, import_file, import_lines
 
 
@@ -22,7 +22,7 @@ def plain(situation, **more):
 
 
 def contents(store):
-    return [(record, store.labels(record.id)) for record in store.history()]
+    return store.history()
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def full(store, clock):
     last = store.record(
         Episode("部署🙂 \u2028", "", skills=("s",), tags=("t",)), expires_at=clock() + timedelta(days=9)
     ).id
-    store.say(last, True, "human", "bob")
+    store.add_label(last, True, "human", "bob")
     clock.advance(hours=1)
     store.withdraw(last, by="eve", evidence="mistaken")
     return store
@@ -73,7 +73,7 @@ def test_a_merge_brings_the_labels_that_were_given_elsewhere(full, tmp_path, clo
         copy.record(Episode("was here before", "o"))
         import_lines(copy, exported)
         there = next(r for r in copy.records() if r.episode.outcome == "three")
-        copy.say(there.id, False, "verifier", "suite")
+        copy.add_label(there.id, False, "verifier", "suite")
         back = [line.encode() for line in export_lines(copy)]
 
     done = import_lines(full, back)
@@ -84,17 +84,17 @@ def test_a_merge_brings_the_labels_that_were_given_elsewhere(full, tmp_path, clo
 
 def test_ids_are_kept_where_they_were_never_given_and_new_ones_made_elsewhere(full, tmp_path, clock):
     exported = [line.encode() for line in export_lines(full)]
-    assert [record.id for record in full.history()] == [1, 2, 3, 4, 6]
+    assert [record.id for record, _ in full.history()] == [1, 2, 3, 4, 6]
     with (
         SqliteStore(tmp_path / "fresh.db", clock=clock) as fresh,
         SqliteStore(tmp_path / "used.db", clock=clock) as used,
     ):
         import_lines(fresh, exported)
-        assert [record.id for record in fresh.history()] == [1, 2, 3, 4, 6]
+        assert [record.id for record, _ in fresh.history()] == [1, 2, 3, 4, 6]
         for number in range(9):
             used.record(Episode(f"mine {number}", "o"))
         import_lines(used, exported)
-        assert len({record.id for record in used.history()}) == 14
+        assert len({record.id for record, _ in used.history()}) == 14
 
 
 def test_an_id_near_the_end_of_the_range_is_not_taken_over(store):
@@ -143,7 +143,7 @@ BAD = [
     (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [3]})).encode(), "label"),
     (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [{"value": 1, "class": "human", "at": "2026-01-01"}]})).encode(), "value"),
     (json.dumps(plain("s", hardwon={"uid": "u", "recorded_at": "2026-01-01", "labels": [{"value": True, "class": "god", "at": "2026-01-01"}]})).encode(), "kind"),
-    (json.dumps(plain("s", hardwon={"uid": "known", "recorded_at": "2026-01-01"})).encode(), "'known' is episode 1"),
+    (json.dumps(plain("s", hardwon={"uid": "known", "recorded_at": "2026-01-01"})).encode(), "this uid is episode 1"),
 ]  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def test_a_bad_line_is_left_out_and_named(taken, bad, said):
 
 @pytest.mark.parametrize(("bad", "said"), BAD)
 def test_strict_refuses_all_because_of_one(taken, bad, said):
-    with pytest.raises(InvalidEpisode, match=r"line 2: .*nothing was imported"):
+    with pytest.raises(InvalidEpisode, match=r"line 2: .*nothing of it was imported"):
         import_lines(taken, [*lines(plain("first")), bad, *lines(plain("last"))], strict=True)
 
     assert taken.count() == 1
@@ -207,7 +207,7 @@ def test_founding_text_is_read_only_when_asked_and_says_what_was_guessed(store):
     text = b"Situation: one\ntwo\nTools used: a\nOutcome: o"
     [bad] = import_file(store, io.BytesIO(text), kind="host").bad
     assert "line 2" in bad.reason
-    with pytest.raises(InvalidEpisode, match="nothing was imported"):
+    with pytest.raises(InvalidEpisode, match="nothing of it was imported"):
         import_file(store, io.BytesIO(text), strict=True, kind="host")
 
     done = import_file(store, io.BytesIO(text), lenient=True, kind="host")
@@ -227,7 +227,7 @@ def test_a_text_that_is_not_utf_8_is_a_bad_line(store):
     assert "utf-8" in bad.reason
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100)
 @given(episodes)
 def test_any_episode_survives_the_journey(episode):
     with SqliteStore(":memory:") as one, SqliteStore(":memory:") as two:
@@ -235,3 +235,98 @@ def test_any_episode_survives_the_journey(episode):
         import_lines(two, [line.encode() for line in export_lines(one)])
 
         assert two.get(1).episode == episode
+
+
+def exported(situation, uid, **ours):
+    return plain(situation, hardwon={"uid": uid, "recorded_at": "2026-01-01T00:00:00Z", **ours})
+
+
+FORGED = [{"value": True, "class": "verifier", "by": "god", "at": "2026-01-01T00:00:00Z"}]
+
+
+def test_a_strangers_line_is_not_believed_where_that_is_said(store):
+    import_lines(store, lines(exported("s", "u", id=77, labels=FORGED)), foreign=True, kind="self_claim")
+
+    [record] = store.records()
+    assert (record.id, record.label, record.uid == "u") == (1, None, False)
+
+
+def test_a_line_takes_the_place_only_of_the_version_that_it_names(taken):
+    done = import_lines(taken, lines(exported("grown", "new", supersedes="nonsense") | {"run_id": "taken"}))
+    assert "'taken' is episode 1" in done.bad[0].reason
+    done = import_lines(taken, lines(exported("grown", "new", supersedes="known") | {"run_id": "taken"}))
+
+    assert done.new == 1
+    assert [record.episode.situation for record in taken.records()] == ["grown"]
+
+
+def test_a_recalled_block_in_an_exported_line_is_taken_out_too(store):
+    text = '[experience-recall]\n  1. situation: "old"\n[/experience-recall]\nnew task'
+
+    assert import_lines(store, lines(exported(text, "u"))).stripped == 1
+    assert store.get(1).episode.situation == "new task"
+
+
+@pytest.mark.parametrize("uid", ["", " "])
+def test_a_blank_uid_is_a_bad_line(store, uid):
+    assert "uid is blank" in import_lines(store, lines(exported("s", uid))).bad[0].reason
+    assert store.count() == 0
+
+
+@pytest.mark.parametrize("how", [{"kind": "oracle"}, {"by": "a\0"}])
+def test_an_impossible_label_is_refused_before_anything_is_stored(store, how):
+    with pytest.raises(InvalidInput):
+        import_lines(store, lines(plain("s", success=True)), **how)
+
+    assert store.count() == 0
+
+
+def test_lines_may_be_text(store):
+    assert import_lines(store, [json.dumps(plain("s"))]).new == 1
+
+
+def test_an_export_shows_one_namespace_only(path):
+    with SqliteStore(path, "ours") as ours, SqliteStore(path, "theirs") as theirs:
+        theirs.record(Episode("secret", "o", success=True))
+        ours.record(Episode("mine", "o"))
+
+        assert [json.loads(line)["situation"] for line in export_lines(ours)] == ["mine"]
+
+
+def test_an_export_goes_on_when_records_are_deleted_meanwhile(store, path):
+    ids = [store.record(Episode(f"s {number}", "o")).id for number in range(5)]
+    walking = export_lines(store)
+    next(walking)
+    with SqliteStore(path) as other:
+        other.delete(ids[2])
+
+    assert len(list(walking)) >= 3
+
+
+def test_expired_records_are_not_exported(store, clock):
+    store.record(Episode("s", "o"), expires_at=clock() + timedelta(days=1))
+    clock.advance(days=2)
+
+    assert list(export_lines(store)) == []
+
+
+def test_a_strict_import_waits_for_its_lines_before_it_writes(store, path):
+    def slow_lines():
+        yield from lines(plain("first"))
+        with SqliteStore(path) as other:  # would wait for half a minute if the import held the file
+            other.record(Episode("meanwhile", "o"))
+
+    assert import_lines(store, slow_lines(), strict=True).new == 1
+    assert store.count() == 2
+
+
+def test_many_bad_lines_are_counted_in_a_time_that_grows_with_their_number(store):
+    assert len(import_lines(store, [b"{"] * 20_000).bad) == 20_000
+
+
+def test_the_stable_text_is_read_strictly_even_when_lenient(store):
+    episode = Episode("one\ntwo", "o", tools=("a, b",), tags=("t",), success=True)
+    done = import_file(store, io.BytesIO(episode.render().encode()), lenient=True)
+
+    assert done.guesses == ()
+    assert store.get(1).episode == episode

@@ -3,23 +3,28 @@
 Nothing here imports numpy, SQLite or an encoder: that is left to the command that needs them.
 """
 
+import functools
 import json
+import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from tempfile import mkstemp
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from experience.errors import ExperienceError
 from experience.protocols import LABEL_CLASSES
+from experience.screen import visible, visible_json
 
 if TYPE_CHECKING:
     from experience.memory import Memory
-    from experience.protocols import Filter
+    from experience.store import SqliteStore
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -34,16 +39,27 @@ class Settings:
     namespace: str
     json: bool
 
-    def open(self, *, create: bool = False, backend: str | None = None) -> "Memory":
-        """The memory to work on; commands that only look at it do not make one."""
+    def memory(self) -> "Memory":
+        """The store with its backend, for the commands that rank."""
         from experience.memory import Memory
 
-        return Memory.open(self.db, backend or self.backend, self.encoder, self.namespace, create=create)
+        return Memory.open(self.db, self.backend, self.encoder, self.namespace, create=False)
+
+    def store(self, *, create: bool = False) -> "SqliteStore":
+        """The store alone; commands that only look at it do not make one."""
+        from experience.store import SqliteStore
+
+        return SqliteStore(self.db, self.namespace, create=create)
 
 
 def remark(text: str) -> None:
     """Something for people, on standard error."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: 1 episode, 2 episodes."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def wants_json(function: F) -> F:
@@ -67,10 +83,28 @@ def moment(_ctx: click.Context, parameter: click.Parameter, value: str | None) -
         raise click.BadParameter(str(error)) from error
 
 
+def verdict(yes: str, no: str) -> Callable[[F], F]:
+    """`--success` and `--failure`, which the command gets as `success`: True, False or None; both at once are refused."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def merged(*args: Any, success: bool, failure: bool, **kwargs: Any) -> object:
+            if success and failure:
+                raise click.UsageError("say --success or --failure, not both")
+            return function(*args, success=True if success else False if failure else None, **kwargs)
+
+        calling: Callable[..., object] = merged
+        options = click.option("--failure", is_flag=True, help=no), click.option("--success", is_flag=True, help=yes)
+        for option in options:
+            calling = option(calling)
+        return cast("F", calling)
+
+    return decorate
+
+
 def filters(function: F) -> F:
     """The options that make a Filter, which the command gets as keywords."""
     options = (
-        click.option("--success/--failure", default=None, help="Only runs that worked, or only runs that failed."),
         click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only runs that used it; repeatable."),
         click.option(
             "--skill", "skills", multiple=True, metavar="NAME", help="Only runs that followed it; repeatable."
@@ -83,7 +117,7 @@ def filters(function: F) -> F:
     )
     for option in reversed(options):
         function = option(function)
-    return function
+    return verdict("Only runs that worked.", "Only runs that failed.")(function)
 
 
 def says(function: F) -> F:
@@ -100,16 +134,25 @@ def says(function: F) -> F:
     return function
 
 
-def filter_from(parts: dict[str, Any]) -> "Filter":
-    """The Filter that the options of `filters` make."""
-    from experience.protocols import Filter
-
-    return Filter(**parts)
-
-
 def text_from(value: str) -> str:
     """The argument itself, or standard input where it is a dash."""
     return sys.stdin.read() if value == "-" else value
+
+
+@contextmanager
+def written(path: str) -> Iterator[IO[str]]:
+    """A file to write to, its owner's alone, which stands at `path` only once all of it is written; - is standard output."""
+    if path == "-":
+        yield sys.stdout
+        return
+    descriptor, temporary = mkstemp(dir=Path(path).parent, prefix=".experience-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def width() -> int:
@@ -119,14 +162,14 @@ def width() -> int:
 
 def print_json(data: object) -> None:
     """Data for programs, on standard output."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    click.echo(visible_json(json.dumps(data, ensure_ascii=False, indent=2)))
 
 
-def print_record(settings: Settings, memory: "Memory", id: int) -> None:
+def print_record(settings: Settings, store: "SqliteStore", id: int) -> None:
     """Everything about one run."""
     from experience import printing
 
-    found, labels = memory.get(id), memory.labels(id)
+    found, labels = store.get(id), store.labels(id)
     if settings.json:
         print_json({**printing.record_json(found), "labels": [printing.label_json(label) for label in labels]})
     else:

@@ -1,10 +1,13 @@
 """`import`, `export`, `refresh`: what moves many runs at once."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, print_json, refresh_with_bar, remark, wants_json
+from experience.commands.common import Settings, count, print_json, refresh_with_bar, remark, wants_json, written
+from experience.errors import InvalidEpisode
 from experience.protocols import LABEL_CLASSES
 
 if TYPE_CHECKING:
@@ -18,7 +21,14 @@ _SHOWN = 20  # bad lines; the rest are counted
     "paths", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True), metavar="PATH..."
 )
 @click.option("--strict", is_flag=True, help="Refuse a whole file because of one bad line.")
-@click.option("--lenient", is_flag=True, help="Read text of the founding format too, and say what was guessed.")
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="Also read text that escapes nothing, as older writers left it, and say what was guessed.",
+)
+@click.option(
+    "--foreign", is_flag=True, help="Do not believe labels, times and ids that lines bring from another store."
+)
 @click.option("--supersede", is_flag=True, help="Let a line take the place of an older version of its run.")
 @click.option(
     "--kind",
@@ -29,45 +39,54 @@ _SHOWN = 20  # bad lines; the rest are counted
 )
 @wants_json
 @click.pass_obj
-def import_(
-    settings: Settings, /, paths: tuple[str, ...], strict: bool, lenient: bool, supersede: bool, kind: str
-) -> None:
+def import_(settings: Settings, /, paths: tuple[str, ...], **how: Any) -> None:
     """Record what stands in files: JSON Lines, or one episode in the stable text; - reads standard input.
 
-    Bad lines are left out, counted, and named. Importing a file twice records it once.
+    Bad lines are left out, counted, and named. Importing a file twice records it once. A file of nothing but bad lines is an
+    error.
     """
-    from experience.transfer import Imported, import_file
+    from experience.transfer import import_file
 
-    total = Imported()
-    with settings.open(create=True, backend="keyword") as memory:
+    reports = {}
+    with settings.store(create=True) as store:
         for path in paths:
-            with click.open_file(path, "rb") as file:
-                done = import_file(memory.store, file, strict=strict, lenient=lenient, supersede=supersede, kind=kind)
+            with click.open_file(path, "rb") as file, _named(path):
+                done = import_file(store, file, **how)
             _report(path, done)
-            total += done
+            reports[path] = done
     if settings.json:
-        bad = [{"line": line.number, "reason": line.reason} for line in total.bad]
-        print_json(
-            {"new": total.new, "known": total.known, "stripped": total.stripped, "guesses": total.guesses, "bad": bad}
-        )
+        print_json([{"path": path, **_as_json(done)} for path, done in reports.items()])
+    if any(done.bad and not done.new + done.known for done in reports.values()):
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """What is wrong with one of several files names it."""
+    try:
+        yield
+    except InvalidEpisode as error:
+        raise InvalidEpisode(f"{path}: {error}") from error
+
+
+def _as_json(done: "Imported") -> dict[str, Any]:
+    bad = [{"line": line.number, "reason": line.reason} for line in done.bad]
+    return {"new": done.new, "known": done.known, "stripped": done.stripped, "guesses": done.guesses, "bad": bad}
 
 
 @click.command()
-@click.argument("path", type=click.Path(allow_dash=True), default="-")
+@click.argument("path", type=click.Path(allow_dash=True, dir_okay=False), default="-")
 @click.pass_obj
 def export(settings: Settings, /, path: str) -> None:
-    """Write every record of the namespace as JSON Lines to PATH, by default to standard output."""
+    """Write every record of the namespace as JSON Lines to PATH, by default to standard output.
+
+    Superseded versions are among them; expired records are not.
+    """
     from experience.transfer import export_lines
 
-    count = 0
-    with (
-        settings.open(backend="keyword") as memory,
-        click.open_file(path, "w", encoding="utf-8", atomic=path != "-") as file,
-    ):
-        for line in export_lines(memory.store):
-            file.write(line + "\n")
-            count += 1
-    remark(f"exported {count} records")
+    with settings.store() as store, written(path) as file:
+        number = sum(bool(file.write(line + "\n")) for line in export_lines(store))
+    remark(f"exported {count(number, 'record')}")
 
 
 @click.command()
@@ -75,17 +94,17 @@ def export(settings: Settings, /, path: str) -> None:
 @click.pass_obj
 def refresh(settings: Settings, /, rebuild: bool) -> None:
     """Embed what has no vector yet, so that recall by embedding finds it."""
-    with settings.open() as memory:
+    with settings.memory() as memory:
         if rebuild:
-            remark(f"rebuilt the keyword index of {memory.store.rebuild()} episodes")
+            remark(f"rebuilt the keyword index of {count(memory.store.rebuild(), 'episode')}")
         done = refresh_with_bar(memory)
-    remark(f"embedded {done} episodes")
+    remark(f"embedded {count(done, 'episode')}")
 
 
 def _report(path: str, done: "Imported") -> None:
-    parts = [f"{done.new} new", f"{done.known} known already", f"{len(done.bad)} bad lines left out"]
+    parts = [f"{done.new} new", f"{done.known} known already", f"{count(len(done.bad), 'bad line')} left out"]
     if done.stripped:
-        parts.append(f"{done.stripped} recalled blocks taken out")
+        parts.append(f"{count(done.stripped, 'recalled block')} taken out")
     remark(f"{path}: {', '.join(parts)}")
     for line in done.bad[:_SHOWN]:
         remark(f"  line {line.number}: {line.reason}")

@@ -1,12 +1,12 @@
 """`recall`, `list`, `show`, `info`, `demo`: what only looks."""
 
+import sys
 from typing import Any
 
 import click
 
 from experience.commands.common import (
     Settings,
-    filter_from,
     filters,
     print_json,
     print_record,
@@ -16,6 +16,8 @@ from experience.commands.common import (
     wants_json,
     width,
 )
+from experience.protocols import Filter
+from experience.screen import visible
 
 
 @click.command()
@@ -28,9 +30,9 @@ def recall(settings: Settings, /, situation: str, k: int, **parts: Any) -> None:
     """Recall past runs similar to SITUATION, best first; - reads it from standard input."""
     from experience import printing
 
-    with settings.open() as memory:
+    with settings.memory() as memory:
         refresh_with_bar(memory)
-        matches = memory.recall(text_from(situation), k, filter_from(parts))
+        matches = memory.recall(text_from(situation), k, Filter(**parts))
     if settings.json:
         print_json([printing.match_json(match) for match in matches])
         return
@@ -46,13 +48,13 @@ def recall(settings: Settings, /, situation: str, k: int, **parts: Any) -> None:
 @wants_json
 @click.pass_obj
 def list_(settings: Settings, /, limit: int, **parts: Any) -> None:
-    """List recorded runs, newest first."""
+    """List recorded runs, the last recorded first, with the day each started (or was recorded)."""
     from experience import printing
 
-    where = filter_from(parts)
-    with settings.open(backend="keyword") as memory:
-        records = memory.records(where, limit)
-        total = memory.count(where)
+    where = Filter(**parts)
+    with settings.store() as store:
+        records = store.records(where, limit)
+        total = store.count(where)
     if settings.json:
         print_json([printing.record_json(record) for record in records])
         return
@@ -69,11 +71,12 @@ def list_(settings: Settings, /, limit: int, **parts: Any) -> None:
 @click.pass_obj
 def show(settings: Settings, /, id: int, text: bool) -> None:
     """Show everything about run ID."""
-    with settings.open(backend="keyword") as memory:
+    with settings.store() as store:
         if text:
-            click.echo(memory.get(id).episode.render())
+            rendered = store.get(id).episode.render()
+            click.echo(visible(rendered) if sys.stdout.isatty() else rendered)  # byte for byte, but not to a terminal
         else:
-            print_record(settings, memory, id)
+            print_record(settings, store, id)
 
 
 @click.command()
@@ -84,8 +87,8 @@ def info(settings: Settings, /) -> None:
     from experience import printing
     from experience.overview import overview
 
-    with settings.open(backend="keyword") as memory:
-        found = overview(memory.store)
+    with settings.store() as store:
+        found = overview(store)
     if settings.json:
         print_json(found)
     else:
