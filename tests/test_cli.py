@@ -145,7 +145,7 @@ def test_labels_are_given_corrected_and_taken_back(recorded):
     assert data(recorded("--json", "label", 3, "--success"))["success"] is True
     assert data(recorded("--json", "label", 3, "--failure", "--kind", "verifier", "--by", "suite"))["success"] is False
     assert data(recorded("--json", "label", 3, "--withdraw"))["success"] is True
-    assert [label["withdrawn"] for label in data(recorded("show", 3, "--json"))["labels"]] == [False, True]
+    assert [label["withdrawn"] is not None for label in data(recorded("show", 3, "--json"))["labels"]] == [False, True]
     assert "withdrawn" in recorded("show", 3).stdout
     assert data(recorded("--json", "label", 3, "--withdraw", "--label", 3))["label"] is None
 
@@ -153,7 +153,7 @@ def test_labels_are_given_corrected_and_taken_back(recorded):
 def test_delete_takes_all_of_the_ids_or_none(recorded):
     assert "no episode 9" in recorded("delete", 1, 9, code=1).stderr
     assert len(data(recorded("list", "--json"))) == 3
-    assert "deleted 2 episodes" in recorded("delete", 1, 1, 2).stderr
+    assert "deleted 2 records" in recorded("delete", 1, 1, 2).stderr
     assert [found["id"] for found in data(recorded("list", "--json"))] == [3]
 
 
@@ -177,7 +177,7 @@ def test_expired_runs_can_be_deleted(run):
     run("record", "s", "--outcome", "o", "--expires-in", "0")
 
     assert data(run("info", "--json"))["expired"] == 1
-    assert "deleted 1 episodes" in run("delete", "--expired").stderr
+    assert "deleted 1 record" in run("delete", "--expired").stderr
 
 
 def test_import_says_what_it_did_and_skips_bad_lines(run, tmp_path):
@@ -189,7 +189,8 @@ def test_import_says_what_it_did_and_skips_bad_lines(run, tmp_path):
     result = run("import", file)
     assert "1 new, 0 known already, 2 bad lines left out" in result.stderr
     assert "line 2: not JSON" in result.stderr
-    again = data(run("import", file, "--json"))
+    [again] = data(run("import", file, "--json"))
+    assert again["path"] == str(file)
     assert (again["new"], again["known"], [bad["line"] for bad in again["bad"]]) == (0, 1, [2, 3])
     assert "line 2" in run("import", "--strict", file, code=1).stderr
 
@@ -207,7 +208,7 @@ def test_lenient_import_says_what_it_guessed(run, tmp_path):
     file = tmp_path / "episode.txt"
     file.write_text("Situation: one\ntwo\nOutcome: o\n")
 
-    assert "1 bad lines" in run("import", file).stderr
+    assert "1 bad line left out" in run("import", file, code=1).stderr
     assert "guessed: 1 more lines were read as part of the situation" in run("import", "--lenient", file).stderr
 
 
@@ -256,7 +257,16 @@ def test_looking_at_a_store_that_is_not_there_makes_none(run, path, args):
     [
         ["record", "s"], ["recall"], ["recall", "x", "-k", "-1"], ["show", "x"], ["label", "1"], ["delete"], ["delete", "1", "--all"],
         ["list", "--since", "yesterday"], ["--backend", "psychic", "list"], ["import", "no-such-file"], ["fly"],
-        ["label", "1", "--success", "--label", "3"], ["record", "s", "--outcome", "o", "--kind", "god"],
+        ["label", "1", "--success", "--label", "3"],
+        ["label", "1", "--success", "--failure"],
+        ["label", "1", "--success", "--withdraw"],
+        ["label", "--success"],
+        ["label", "1", "--run-id", "r1", "--success"],
+        ["list", "--success", "--failure"],
+        ["record", "s", "--outcome", "o", "--success", "--failure"],
+        ["record", "s", "--outcome", "o", "--expires-in", "nan"],
+        ["record", "s", "--outcome", "o", "--expires-in", "10000000000"],
+        ["delete", "1", "--confirm", "default"], ["record", "s", "--outcome", "o", "--kind", "god"],
     ],
 )  # fmt: skip
 def test_a_wrong_command_exits_with_2(recorded, args):
@@ -358,5 +368,168 @@ def test_refresh_fills_in_what_is_missing(run, path):
         assert memory.backend.pending() == 1
     done = run("--backend", "embedding", "refresh")
 
-    assert "embedded 1 episodes" in done.stderr
+    assert "embedded 1 episode" in done.stderr
     assert data(run("info", "--json"))["vectors"] == {"all-MiniLM-L6-v2@53aa5117-p16": 1}
+
+
+def test_every_option_of_the_group_can_be_set_in_the_environment(run, monkeypatch, tmp_path):
+    run("record", "s", "--outcome", "o")
+    monkeypatch.setenv("EXPERIENCE_JSON", "1")
+    assert data(run("list"))[0]["situation"] == "s"
+    monkeypatch.setenv("EXPERIENCE_NAMESPACE", "other")
+    assert data(run("list")) == []
+    monkeypatch.setenv("EXPERIENCE_BACKEND", "psychic")
+    run("list", code=2)
+    monkeypatch.delenv("EXPERIENCE_BACKEND")
+    monkeypatch.setenv("EXPERIENCE_ENCODER", "nobody/nothing")
+    assert "nobody/nothing" in run("--namespace", "default", "recall", "s", code=1).stderr
+
+
+def test_a_run_is_labelled_by_its_own_name(recorded):
+    assert data(recorded("--json", "label", "--run-id", "r1", "--failure", "--kind", "verifier"))["success"] is False
+    assert "no run 'r9'" in recorded("label", "--run-id", "r9", "--failure", code=1).stderr
+
+
+def test_a_withdrawn_label_shows_by_whom_and_why(recorded):
+    recorded("label", 1, "--withdraw", "--by", "eve", "--evidence", "wrong run")
+
+    assert data(recorded("show", 1, "--json"))["labels"][0]["withdrawn"]["by"] == "eve"
+    for part in ("withdrawn", "eve", "wrong run"):
+        assert part in recorded("show", 1).stdout
+
+
+@pytest.mark.parametrize("where", ["no/such/folder/out.jsonl", "."])
+def test_an_export_that_cannot_be_written_is_one_line_and_leaves_nothing(recorded, tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    result = recorded("export", where, code=2 if where == "." else 1)
+
+    assert len(result.stderr.strip().splitlines()) <= 4
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_an_export_is_its_owners_alone(recorded, tmp_path):
+    recorded("export", tmp_path / "out.jsonl")
+
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_a_file_of_nothing_but_bad_lines_is_an_error(run, tmp_path):
+    file = tmp_path / "bad.jsonl"
+    file.write_text("{oops\n")
+
+    assert "1 bad line left out" in run("import", file, code=1).stderr
+
+
+def test_strict_names_the_file(run, tmp_path):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text('{"situation": "a", "tools": [], "outcome": "o"}\n')
+    bad.write_text("{oops\n")
+
+    assert f"{bad}: line 1" in run("import", "--strict", good, bad, code=1).stderr
+    assert len(data(run("list", "--json"))) == 1
+
+
+def test_import_options_reach_the_import(run, tmp_path):
+    file = tmp_path / "runs.jsonl"
+    file.write_text('{"situation": "a", "tools": [], "outcome": "o", "run_id": "r", "success": true}\n')
+    run("import", "--kind", "verifier", file)
+    assert data(run("show", 1, "--json"))["label"]["class"] == "verifier"
+    file.write_text('{"situation": "b", "tools": [], "outcome": "o", "run_id": "r"}\n')
+    run("import", file, code=1)
+    run("import", "--supersede", file)
+    assert [found["situation"] for found in data(run("list", "--json"))] == ["b"]
+    forged = {"situation": "c", "tools": [], "outcome": "o", "hardwon": {"uid": "u", "recorded_at": "2026-01-01T00:00:00Z", "labels": [
+        {"value": True, "class": "verifier", "by": "god", "at": "2026-01-01T00:00:00Z"}]}}  # fmt: skip
+    file.write_text(json.dumps(forged))
+    run("import", "--foreign", file)
+    assert data(run("list", "--json"))[0]["label"] is None
+
+
+def test_deleting_leaves_no_trace_in_the_files(run, path):
+    run("record", "log in with hunter2xyzzy", "--outcome", "o")
+    run("delete", 1)
+
+    assert b"hunter2xyzzy" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_the_question_before_deleting_counts_superseded_records_too(run):
+    run("record", "s", "--outcome", "one", "--run-id", "r")
+    run("record", "s", "--outcome", "two", "--run-id", "r", "--supersede")
+
+    result = run("delete", "--all", stdin="y\ndefault\n")
+    assert "Delete all 2 records" in result.stderr
+    assert "deleted 2 records" in result.stderr
+
+
+def test_a_rebuild_makes_a_broken_index_good_again(run, path):
+    run("record", "deploy the site", "--outcome", "o")
+    with SqliteStore(path) as store, store.write() as db:
+        db.execute("DELETE FROM terms")
+    assert data(run("recall", "deploy", "--json")) == []
+
+    assert "rebuilt the keyword index of 1 episode" in run("refresh", "--rebuild").stderr
+    assert len(data(run("recall", "deploy", "--json"))) == 1
+
+
+def test_json_is_the_same_data_with_what_a_terminal_would_act_upon_escaped(run):
+    run("record", "a \u202e b \x9b c \U000e0041", "--outcome", "部署🙂")
+    out = run("show", 1, "--json").stdout
+
+    assert not set(out) & set("\u202e\x9b\U000e0041")
+    assert json.loads(out)["situation"] == "a \u202e b \x9b c \U000e0041"
+    assert "部署🙂" in out
+
+
+def test_an_error_about_recorded_text_cannot_drive_the_terminal(run, tmp_path):
+    file = tmp_path / "evil.jsonl"
+    file.write_text(
+        '{"situation": "a", "tools": [], "outcome": "o", "\\u001b[2J\\u202e": 1, "meta": {"\\u001b[2J\\u202e": 2}}\n'
+    )
+
+    assert not set(run("import", file, code=1).stderr) & set("\x1b\u202e")
+
+
+def test_names_with_commas_are_told_from_two_names(run):
+    run("record", "s", "--outcome", "o", "--tool", "a, b", "--tool", "c")
+
+    assert '"a, b", c' in run("show", 1).stdout
+
+
+def test_a_warning_of_the_library_is_a_remark(recorded, run, monkeypatch):
+    import warnings
+
+    monkeypatch.setattr(
+        "experience.store.SqliteStore.count", lambda *_: warnings.warn("mind the gap", stacklevel=1) or 0
+    )
+    result = run("list")
+
+    assert "mind the gap" in result.stderr
+    assert "UserWarning" not in result.stderr
+
+
+def test_an_agents_own_claims_are_not_counted_as_confirmed(run):
+    run("record", "s", "--outcome", "o", "--success", "--kind", "self_claim")
+    run("record", "t", "--outcome", "o", "--success")
+    info = data(run("info", "--json"))
+
+    assert (info["success"], info["confirmed"]) == (2, 1)
+
+
+def test_a_reader_that_stops_reading_is_no_error(path):
+    with SqliteStore(path) as store:
+        for number in range(2000):
+            store.record(Episode(f"task {number} " + "x" * 100, "o"))
+    lister = subprocess.Popen(
+        [sys.executable, "-m", "experience", "--db", str(path), "list", "--limit", "2000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    lister.stdout.readline()
+    lister.stdout.close()
+
+    assert b"Traceback" not in lister.stderr.read()
+    lister.stderr.close()
+    lister.wait()

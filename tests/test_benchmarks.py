@@ -1,0 +1,56 @@
+"""The scripts that measure: their formulas by hand, and that they run where there is no real data."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from dataclasses import astuple
+from math import log2
+
+import pytest
+from conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def quality():
+    spec = importlib.util.spec_from_file_location("quality", ROOT / "benchmarks" / "quality.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["quality"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("ranked", "gains", "precision", "ndcg", "recall", "mrr"),
+    [
+        ([1, 2, 3], {1: 1, 2: 1, 3: 1}, 1, 1, 1, 1),
+        ([9, 1], {1: 1}, 1, 1 / log2(3), 1, 1 / 2),
+        ([9, 8, 7, 6, 5, 1], {1: 1, 2: 1}, 0, (1 / log2(7)) / (1 + 1 / log2(3)), 1 / 2, 1 / 6),
+        ([2, 1], {1: 2, 2: 1}, 1, (1 + 2 / log2(3)) / (2 + 1 / log2(3)), 1, 1),
+        ([], {1: 1}, 0, 0, 0, 0),
+        ([*range(100, 110), 1], {1: 1}, 0, 0, 0, 0),
+    ],
+)
+def test_marks_are_what_they_are_by_hand(quality, ranked, gains, precision, ndcg, recall, mrr):
+    assert astuple(quality.scores_of(ranked, gains)) == pytest.approx((precision, ndcg, recall, mrr))
+
+
+def script(name, *args):
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / name, *args], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_quality_is_measured_on_the_sample_where_there_is_no_real_data(tmp_path):
+    done = script("quality.py", "--data", tmp_path / "nothing", "--backend", "keyword", "--json")
+
+    assert "only the sample is measured" in done.stderr
+    assert {row["data"] for row in json.loads(done.stdout)["rows"]} == {"data"}
+
+
+def test_latency_is_measured_at_the_sizes_named():
+    done = script("latency.py", "--sizes", "60", "--queries", "3", "--json")
+
+    assert "60" in json.dumps(json.loads(done.stdout))
