@@ -356,7 +356,7 @@ def test_the_demo_shows_every_mode():
     done = experience("demo")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "recorded 120 episodes; embedded 120" in done.stdout
+    assert "Recorded 120 episodes; embedded 120" in done.stdout
     for part in ("== keyword", "== embedding", "== hybrid", "success", "tools", "skills", "outcome"):
         assert part in done.stdout
 

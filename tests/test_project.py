@@ -217,4 +217,4 @@ def test_the_demo_runs_from_the_wheel(wheel, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
-    assert "recorded 120 episodes" in done.stdout
+    assert "Recorded 120 episodes" in done.stdout
