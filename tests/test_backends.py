@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from strategies import texts
 
-from experience import Episode, Filter, InvalidInput, Memory, SqliteStore
+from experience import Episode, Filter, Hit, InvalidInput, Memory, SqliteStore
 from experience.backends import NAMES, open_backend
 from experience.backends.encoders import MiniLM
+from experience.backends.hybrid import HybridBackend
 from experience.testing import Clock, HashEncoder
 
 MINILM = "embedding by MiniLM"
@@ -301,3 +302,83 @@ def test_hybrid_says_the_rank_in_each_arm(store):
 def test_an_unknown_backend_is_refused_naming_the_known(store):
     with pytest.raises(InvalidInput, match="keyword, embedding, hybrid"):
         open_backend("vector", store)
+
+
+class Arm:
+    """Finds what it is told to find."""
+
+    def __init__(self, *ids):
+        self.ids = ids
+        self.asked = []
+
+    def recall(self, situation, k, where=Filter()):
+        self.asked.append((situation, k, where))
+        return [Hit(id, 1.0, f"arm {rank}") for rank, id in enumerate(self.ids[:k], 1)]
+
+    def pending(self):
+        return len(self.ids)
+
+    def refresh(self, progress=None):
+        return len(self.ids)
+
+
+def test_hybrid_sums_the_reciprocal_ranks_and_breaks_ties_by_age():
+    hybrid = HybridBackend(Arm(1, 2, 3), Arm(2, 4))
+
+    hits = hybrid.recall("x", 10)
+
+    assert [(hit.id, hit.score) for hit in hits] == [
+        (2, pytest.approx(1 / 12 + 1 / 11)), (1, pytest.approx(1 / 11)), (4, pytest.approx(1 / 12)), (3, pytest.approx(1 / 13)),
+    ]  # fmt: skip
+    assert [hit.id for hit in HybridBackend(Arm(1), Arm(2)).recall("x", 2)] == [2, 1]
+    assert hits[0].why == "arm 2, arm 1"
+
+
+def test_hybrid_asks_both_arms_deeply_and_with_the_filter():
+    one, two = Arm(), Arm()
+    where = Filter(success=True)
+    HybridBackend(one, two).recall("x", 3, where)
+    HybridBackend(one, two).recall("x", 80, where)
+
+    assert one.asked == two.asked == [("x", 50, where), ("x", 80, where)]
+
+
+def test_a_question_of_very_many_words_is_answered_by_the_rarest(store):
+    backend = open_backend("keyword", store)
+    common = [f"common{number}" for number in range(200)]
+    for _ in range(3):
+        store.record(Episode(" ".join(common), "o"))
+    rare = store.record(Episode("needle", "o")).id
+    store.read = Counted(store.read)
+
+    assert backend.recall(" ".join([*common, "needle"]), 1)[0].id == rare
+    assert store.read.terms <= 64
+
+
+class Counted:
+    """Counts the terms of the last full-text question."""
+
+    def __init__(self, read):
+        self._read = read
+        self.terms = 0
+
+    def __call__(self, sql, parameters=()):
+        if "bm25" in sql:
+            self.terms = parameters[0].count(" OR ") + 1
+        return self._read(sql, parameters)
+
+
+def test_a_filter_of_many_ids_is_no_cliff(store):
+    """`rowid IN (...)` on FTS5 looks every id up in the index; the plan must walk what matches instead."""
+    from experience.backends.keyword import _SEARCH
+
+    for number in range(50):
+        store.record(Episode(f"deploy {number}", "o"))
+    selection, parameters = store.selection(Filter(ids=range(1, 51)), indexed=True)
+    plan = " | ".join(
+        row[3]
+        for row in store.read("EXPLAIN QUERY PLAN " + _SEARCH.format(selection=selection), ('"deploy"', *parameters, 3))
+    )
+
+    assert "SCAN terms VIRTUAL TABLE" in plan
+    assert "=" not in plan.split("VIRTUAL TABLE INDEX")[1].split("|")[0]
