@@ -6,7 +6,9 @@ A command parses, makes one library call and prints; what is heavy is imported i
 """
 
 import errno
+import io
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -25,6 +27,9 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is shown as an escape
+                stream.reconfigure(errors="backslashreplace")
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = lambda message, *_, **__: remark(str(message))
@@ -35,7 +40,7 @@ class _Group(click.Group):
             except OSError as error:
                 if error.errno == errno.EPIPE:
                     raise  # whoever read our output has stopped, which click knows how to end
-                raise click.ClickException(visible(f"{error.filename}: {error.strerror}")) from error
+                raise click.ClickException(visible(f"{error.filename or 'output'}: {error.strerror}")) from error
 
 
 def _default_db() -> Path:

@@ -127,8 +127,8 @@ class EmbeddingBackend:
     def _follow(self) -> None:
         """Bring the matrix to where the file is."""
         space = (self._store.namespace, self.encoder.name)
-        removals = self._store.read("SELECT count FROM removals WHERE namespace = ?", space[:1])
-        count = int(removals[0][0]) if removals else 0
+        removals = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", space[:1])
+        stamp = int(removals[0][0]) if removals else 0
         # The plus keeps SQLite to the primary key, which knows what comes after an id; by its other index it would walk all.
         sql = "SELECT id, episode_id, vector FROM vectors WHERE +namespace = ? AND +encoder = ? AND id > ? ORDER BY id"
         found = self._store.read(sql, (*space, self._columns.last))
@@ -138,9 +138,9 @@ class EmbeddingBackend:
                 "a vector must change its encoder's name"
             )
         self._columns.append(found)
-        if count != self._removals:
+        if stamp != self._removals:
             self._columns.keep(self._ids("SELECT id FROM vectors WHERE namespace = ? AND encoder = ?", space))
-            self._removals = count
+            self._removals = stamp
 
     def _allowed(self, ids: NDArray[np.int64], where: Filter) -> NDArray[np.bool_] | None:
         """Which of these episodes may be in the answer, or None for all of them."""

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,7 +47,7 @@ def open_encoder(name: str | None = None) -> Encoder:
     """
     if name is None or name == DEFAULT or name.startswith(f"{DEFAULT}@"):
         return MiniLM()
-    return SentenceTransformerEncoder(name.rpartition("@")[0] or name)
+    return SentenceTransformerEncoder(name if Path(name).is_dir() else name.rpartition("@")[0] or name)
 
 
 class MiniLM:
@@ -84,6 +85,7 @@ class SentenceTransformerEncoder:
     """Any sentence-transformers model that lies on this machine, by name or folder."""
 
     def __init__(self, name: str) -> None:
+        name = str(Path(name).resolve()) if Path(name).is_dir() else name  # to be found again from another folder
         self._model = load_model(name)
         # A copy: the model sets its own to cut at its window, and then nothing beyond would be seen here.
         self._tokenizer = uncut(self._model.tokenizer.backend_tokenizer)

@@ -6,6 +6,7 @@ is made; whoever holds one holds a well-formed one. This module knows no store, 
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from experience.errors import InvalidEpisode, shown
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 _LARGEST_INT = 2**63 - 1  # what a column holds
+_LARGEST_FLOAT = sys.float_info.max
+_DEEPEST = 100  # levels of meta: what nests deeper cannot be read again by whoever is deep in calls already
 _FOUNDING_FIELDS = ("situation", "tools", "outcome", "tags", "skills", "success")
 
 
@@ -44,7 +47,7 @@ class Cost:
             value = getattr(self, name)
             if value is None:
                 continue
-            if type(value) not in (int, float) or not 0 <= value < float("inf"):
+            if type(value) not in (int, float) or not 0 <= value <= _LARGEST_FLOAT:
                 raise InvalidEpisode(f"cost.{name} is {value!r}; it needs a finite number of at least 0, or None")
             object.__setattr__(self, name, float(value))
 
@@ -259,9 +262,24 @@ def _frozen_json(meta: object) -> Mapping[str, Any]:
     if odd := [key for key in meta if not isinstance(key, str)]:
         raise InvalidEpisode(f"meta has the key {odd[0]!r}; JSON needs text as keys")
     try:
+        if _depth(meta) > _DEEPEST:
+            raise InvalidEpisode(f"meta nests deeper than {_DEEPEST} levels; flatten it, or keep it as text")
         written = json.dumps(dict(meta), allow_nan=False, ensure_ascii=False)
         return MappingProxyType(json.loads(checked_text("meta", written)))
     except (TypeError, ValueError, RecursionError) as error:
         if isinstance(error, InvalidEpisode):
             raise
         raise InvalidEpisode(f"meta cannot be written as JSON: {error}") from error
+
+
+def _depth(value: object) -> int:
+    """How many levels of containers there are, up to one more than may be."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        inner = [
+            item.values() if isinstance(item, Mapping) else item
+            for item in level
+            if isinstance(item, Mapping | list | tuple)
+        ]
+        level, depth = [item for items in inner for item in items], depth + bool(inner)
+    return depth

@@ -6,10 +6,10 @@ text into vectors. Everything else here is a frozen value. There is no logic bey
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from experience.episode import Episode, checked_text
+from experience.episode import Episode, checked_moment, checked_text
 from experience.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ class Filter:
             moment = getattr(self, name)
             if moment is None:
                 continue
-            if not isinstance(moment, datetime) or moment.tzinfo is None:
-                raise InvalidInput(f"{name} is {moment!r}; a filter needs an aware datetime")
-            object.__setattr__(self, name, moment.astimezone(UTC))
+            object.__setattr__(self, name, checked_moment(name, moment))
         if self.ids is not None:
             ids = tuple(self.ids) if isinstance(self.ids, Iterable) else (f"{self.ids} alone",)
             if odd := [id for id in ids if type(id) is not int]:

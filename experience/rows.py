@@ -11,6 +11,7 @@ from typing import Any
 
 from experience.episode import Cost, Episode, moment_from, moment_text
 from experience.protocols import LABEL_CLASSES, Filter, Label, Record, Withdrawal
+from experience.recalled import STRIPPED
 
 _SUPERSEDED = """(e.run_id IS NOT NULL AND EXISTS (
     SELECT 1 FROM episodes later WHERE later.namespace = e.namespace AND later.run_id = e.run_id AND later.id > e.id))"""
@@ -97,7 +98,8 @@ def digest_of(episode: Episode) -> str:
     is seldom measured to the same microsecond.
     """
     data = episode.to_json()
-    content = {key: data.get(key) for key in ("situation", "tools", "skills", "tags", "outcome", "meta")}
+    content = {key: data[key] for key in ("situation", "tools", "skills", "tags", "outcome")}
+    content["meta"] = {key: value for key, value in data.get("meta", {}).items() if key != STRIPPED}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -115,9 +117,10 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
         parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")
         parameters.append(int(where.success))
     for column in ("tools", "skills", "tags"):
-        for name in getattr(where, column):
-            parts.append(f"EXISTS (SELECT 1 FROM json_each(e.{column}) WHERE value = ?)")
-            parameters.append(name)
+        if names := getattr(where, column):
+            wanted = f"SELECT value FROM json_each(?) EXCEPT SELECT value FROM json_each(e.{column})"
+            parts.append(f"NOT EXISTS ({wanted})")
+            parameters.append(json.dumps(names))
     for sign, moment in ((">=", where.since), ("<", where.until)):
         if moment is not None:
             parts.append(f"coalesce(e.started_at, e.recorded_at) {sign} ?")

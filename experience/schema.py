@@ -88,8 +88,8 @@ def m002_what_is_derived(db: Database) -> None:
         )
         """,
         "CREATE INDEX vectors_by_episode ON vectors (episode_id)",
-        # How often vectors have gone from a namespace: a reader whose count is older looks again at what is left.
-        "CREATE TABLE removals (namespace TEXT PRIMARY KEY, count INTEGER NOT NULL)",
+        # Drawn anew whenever vectors go from a namespace: a reader with another stamp looks again at what is left.
+        "CREATE TABLE removals (namespace TEXT PRIMARY KEY, stamp INTEGER NOT NULL)",
     )
 
 

@@ -9,8 +9,10 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,15 +33,16 @@ class SqliteFile:
         """Open the file at `path` (":memory:" for none), making it when `create`. Raises StoreError."""
         self.path = path
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._left_to_parent = False
         self._db: Database | None = connect(path, create=create)
+        _mind_forks(self)
 
     def close(self) -> None:
         """Let go of the file. Closing twice is no error; any other use after it is."""
-        with self._lock:
+        with self.alone():
             if self._db is not None:
                 self._db.close()
-            self._db = None
+            self._db, self._left_to_parent = None, False
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +57,8 @@ class SqliteFile:
                 return db.execute(sql, parameters).fetchall()
             except OverflowError as error:
                 raise InvalidInput("a number is out of range; ids and counts go up to 2**63 - 1") from error
+            except UnicodeEncodeError as error:
+                raise InvalidInput(f"a text holds a lone surrogate at {error.start}; decode it properly") from error
 
     @contextmanager
     def write(self) -> Iterator[Database]:
@@ -93,18 +98,60 @@ class SqliteFile:
         files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
 
+    def _leave_to_parent(self) -> None:
+        """In the child of a fork: close the connection, and make another when it is needed.
+
+        SQLite notes by process which locks it has, and a child that used its parent's connection, or one of its own beside
+        it, would take the parent's locks for its own and lose what it wrote when the parent closes.
+        """
+        if self._db is not None and str(self.path) != _IN_MEMORY:
+            self._db.close()
+            self._db, self._left_to_parent = None, True
+
     @contextmanager
     def _database(self) -> Iterator[Database]:
-        with self._lock:
+        with self.alone():
+            if self._db is None and self._left_to_parent:
+                self._db, self._left_to_parent = connect(self.path, create=False), False
             if self._db is None:
                 raise StoreError(f"the store {self.path} is closed; open it again")
-            if self._process != os.getpid() and str(self.path) != _IN_MEMORY:
-                # A connection must not be carried over a fork; the parent goes on with the old one.
-                self._db, self._process = connect(self.path, create=False), os.getpid()
             try:
                 yield self._db
             except sqlite3.Error as error:
                 raise StoreError(_why(str(self.path), error)) from error
+
+
+_open_files: "weakref.WeakSet[SqliteFile]" = weakref.WeakSet()
+_held: list[SqliteFile] = []
+
+
+def _mind_forks(file: SqliteFile) -> None:
+    """Let no fork happen while another thread is in the middle of something."""
+    if not _open_files and hasattr(os, "register_at_fork"):
+        _watch_forks()
+    _open_files.add(file)
+
+
+@lru_cache(maxsize=1)
+def _watch_forks() -> None:
+    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_leave_all)
+
+
+def _hold_all() -> None:
+    for file in list(_open_files):
+        file._lock.acquire()  # noqa: SLF001 (this module's own)
+        _held.append(file)
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop()._lock.release()  # noqa: SLF001
+
+
+def _leave_all() -> None:
+    for file in _held:
+        file._leave_to_parent()  # noqa: SLF001
+    _release_all()
 
 
 def connect(path: Path | str, *, create: bool) -> Database:

@@ -6,33 +6,17 @@ them. Episodes and labels are only ever added or deleted, never changed. The sto
 """
 
 import json
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from experience import rows, writing
-from experience.episode import Episode, checked_moment, checked_text, moment_text
-from experience.errors import InvalidInput, NotFound, RunConflict, shown
+from experience.admission import Added, admit, checked_name, prepare
+from experience.episode import Episode, checked_text, moment_text
+from experience.errors import InvalidInput, NotFound
 from experience.protocols import Filter, Label, Record, Withdrawal
 from experience.sqlite_file import SqliteFile
-
-
-class Added(NamedTuple):
-    """What became of an episode that was handed in."""
-
-    id: int
-    new: bool
-    """False when it was known already."""
-
-
-class _Version(NamedTuple):
-    """A record that stands under the uid or the run_id of an episode that comes in."""
-
-    id: int
-    digest: str
-    situation: str
 
 
 class SqliteStore(SqliteFile):
@@ -47,7 +31,7 @@ class SqliteStore(SqliteFile):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Open the store at `path` (":memory:" for none), making it when `create`. Raises StoreError, InvalidInput."""
-        self.namespace = _named("namespace", namespace)
+        self.namespace = checked_name("namespace", namespace)
         super().__init__(path, create=create)
         self._clock = clock
 
@@ -76,21 +60,9 @@ class SqliteStore(SqliteFile):
         unless `supersede`, or unless the newest version of the run has the uid `supersedes`: then it takes the older ones'
         place. A wished-for `id` is given when it is above every id that this file has ever given. Raises InvalidInput.
         """
-        row = rows.columns_of(episode) | {"namespace": self.namespace}
-        row["uid"] = uuid.uuid4().hex if uid is None else _named("uid", uid)
-        row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at or self.now()))
-        row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
+        new = prepare(self.namespace, episode, uid, recorded_at or self.now(), expires_at)
         with self.write() as db:
-            if uid is not None or episode.run_id is not None:
-                self._drop_expired("(uid = ? OR run_id = ?)", uid, episode.run_id)
-            versions = self._like("run_id", episode.run_id)
-            known = _same(self._like("uid", uid), versions, str(row["digest"]))
-            if known is None:
-                if versions and not supersede and supersedes != self._uid(versions[0].id):
-                    raise _conflict(episode, versions[0])
-                writing.unindex(db, self.namespace, [version.id for version in versions])
-                row["id"] = writing.free_id(db, id)
-            added = Added(writing.insert_episode(db, episode, row) if known is None else known, new=known is None)
+            added = admit(db, new, self.now(), id=id, supersede=supersede, supersedes=supersedes)
             if labels := tuple(labels):
                 writing.insert_missing_labels(db, added.id, self.labels(added.id), labels)
         return added
@@ -106,13 +78,17 @@ class SqliteStore(SqliteFile):
         uid: str | None = None,
         expires_at: datetime | None = None,
     ) -> Added:
-        """Add an episode and, when it says success or failure, that as a label; one that was given before is not repeated."""
-        with self.write():
-            added = self.add(episode, supersede=supersede, uid=uid, expires_at=expires_at)
-            if episode.success is not None:
-                said = [] if added.new else [(s.value, s.kind, s.by, s.evidence) for s in self.labels(added.id)]
-                if (episode.success, kind, by, evidence) not in said:
-                    self.add_label(added.id, episode.success, kind, by, evidence)
+        """Add an episode and, when it says success or failure, that as a label; one that was given before is not repeated.
+
+        As `add`, and raises InvalidInput for a label that cannot be.
+        """
+        new = prepare(self.namespace, episode, uid, self.now(), expires_at)
+        label = None if episode.success is None else Label(0, episode.success, kind, by, evidence, self.now())
+        with self.write() as db:
+            added = admit(db, new, self.now(), supersede=supersede)
+            if label is not None and (added.new or not _was_said(label, self.labels(added.id))):
+                writing.insert_label(db, added.id, label)
+                writing.settle(db, added.id)
         return added
 
     def add_label(self, id: int, value: bool, kind: str, by: str = "", evidence: str = "") -> Label:
@@ -148,20 +124,22 @@ class SqliteStore(SqliteFile):
         with self.write() as db:
             for id in ids:
                 self._require(id, expired=True)
-            gone = self._with_older_versions(ids)
+            gone = writing.with_older_versions(db, self.namespace, ids)
             writing.drop(db, self.namespace, gone)
         return tuple(gone)
 
     def delete_expired(self) -> int:
         """Delete what has expired (and is hidden already), with the older versions of its runs; how many records."""
-        return self._drop_expired("1")
+        with self.write() as db:
+            return writing.drop_expired(db, self.namespace, self.now())
 
     def delete_namespace(self) -> int:
         """Delete every record of this namespace and all that was derived from it; how many records."""
         with self.write() as db:
             ids = self._ids_where("1")
             writing.drop(db, self.namespace, ids)
-            db.execute("DELETE FROM settings WHERE namespace = ?", (self.namespace,))
+            for table in ("settings", "removals"):
+                db.execute(f"DELETE FROM {table} WHERE namespace = ?", (self.namespace,))
         return len(ids)
 
     def rebuild(self) -> int:
@@ -176,7 +154,7 @@ class SqliteStore(SqliteFile):
                 writing.settle(db, id)
             live = [id for (id,) in self.read(*self.selection())]
             for id in live:
-                writing.index(db, id, self.get(id).episode)
+                writing.index(db, id, writing.terms_of(self.get(id).episode))
         return len(live)
 
     def set_setting(self, key: str, value: str) -> None:
@@ -253,14 +231,6 @@ class SqliteStore(SqliteFile):
 
     # -- looking things up -----------------------------------------------------------------------------------------------
 
-    def _like(self, column: str, value: str | None) -> list[_Version]:
-        """The records with this uid or run_id, newest first."""
-        sql = f"SELECT id, digest, situation FROM episodes WHERE namespace = ? AND {column} = ? ORDER BY id DESC"
-        return [_Version(*row) for row in self.read(sql, (self.namespace, value))] if value is not None else []
-
-    def _uid(self, id: int) -> str:
-        return str(self.read("SELECT uid FROM episodes WHERE id = ?", (id,))[0][0])
-
     def _labels_of(self, ids: Sequence[int]) -> dict[int, list[Label]]:
         found: dict[int, list[Label]] = {}
         for episode_id, *row in self.read(rows.SELECT_LABELS, (json.dumps(list(ids)),)):
@@ -276,50 +246,14 @@ class SqliteStore(SqliteFile):
     def _not_found(self, id: int) -> NotFound:
         return NotFound(f"there is no episode {id} in the namespace {self.namespace!r}")
 
-    def _drop_expired(self, condition: str, *parameters: object) -> int:
-        """Delete what has expired among these, and older versions with it; an expired one is as good as gone."""
-        with self.write() as db:
-            ids = self._ids_where(f"expires_at <= ? AND {condition}", moment_text(self.now()), *parameters)
-            gone = self._with_older_versions(ids)
-            writing.drop(db, self.namespace, gone)
-        return len(gone)
-
-    def _with_older_versions(self, ids: Sequence[int]) -> list[int]:
-        """These ids and, for each that is the newest of its run, those of the older versions; ascending."""
-        sql = """
-            SELECT older.id FROM episodes newest JOIN episodes older USING (namespace, run_id)
-            WHERE newest.namespace = ? AND newest.id IN (SELECT value FROM json_each(?)) AND newest.id = (
-                SELECT max(id) FROM episodes WHERE namespace = newest.namespace AND run_id = newest.run_id)
-        """
-        older = self.read(sql, (self.namespace, json.dumps(list(ids)))) if ids else []
-        return sorted({*ids, *(id for (id,) in older)})
-
     def _ids_where(self, condition: str, *parameters: object) -> list[int]:
         sql = f"SELECT id FROM episodes WHERE namespace = ? AND {condition}"
         return [id for (id,) in self.read(sql, (self.namespace, *parameters))]
 
 
-def _named(what: str, name: object) -> str:
-    if not checked_text(what, name).strip():
-        raise InvalidInput(f"the {what} is blank; it needs a name")
-    return str(name)
-
-
-def _same(known: Sequence[_Version], versions: Sequence[_Version], digest: str) -> int | None:
-    """The id under which a record is here already; None when it is new. Raises RunConflict for a uid of another one."""
-    for version in known:
-        if version.digest != digest:
-            raise RunConflict(
-                f"this uid is episode {version.id} ({shown(version.situation)}) already, which says otherwise; it needs a "
-                "uid of its own"
-            )
-        return version.id
-    return next((version.id for version in versions if version.digest == digest), None)
-
-
-def _conflict(episode: Episode, version: _Version) -> RunConflict:
-    return RunConflict(
-        f"run_id {episode.run_id!r} is episode {version.id} ({shown(version.situation)}) already, and this one "
-        f"({shown(episode.situation)}) differs from it in what it says; give it another run_id, or supersede the older one "
-        "if the run grew"
+def _was_said(label: Label, before: Iterable[Label]) -> bool:
+    """Whether the same was said by the same for the same reason, whenever that was and even if it was withdrawn."""
+    return any(
+        (label.value, label.kind, label.by, label.evidence) == (old.value, old.kind, old.by, old.evidence)
+        for old in before
     )

@@ -20,6 +20,8 @@ from functools import lru_cache
 
 import Stemmer
 
+_LONGEST_CHUNK = 4096  # characters of one run of word characters and joints that are looked at
+_MOST_MARKS = 1000  # characters normalised at once: sorting the marks heaped on one letter takes their number squared
 _LONGEST = 64  # characters of one token; what is longer is data (base64, hashes joined), and its beginning will do
 
 _UNSPACED = (
@@ -38,6 +40,7 @@ _WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
 # A run without spaces, or a run of word characters with the joints that identifiers have, a flag's dashes before it and
 # a language's plus or sharp after it.
 _CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
+_WORDLIKE = re.compile(rf"\S{{1,{_MOST_MARKS}}}")
 _PIECE = re.compile(rf"{_WORD}+")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1fff]")
@@ -83,14 +86,20 @@ def query_terms(text: str) -> list[str]:
 
 
 def _tokens(text: str, *, asking: bool) -> Iterator[str]:
-    for match in _CHUNK.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _CHUNK.finditer(_normalised(text)):
         if match["run"]:
             yield from _run_tokens(match["run"], asking=asking)
         else:
-            chunk = match.group()
+            chunk = match.group()[:_LONGEST_CHUNK]
             # Words repeat and are worth remembering; what is longer than a word seldom comes again.
             cut = _remembered_cut if len(chunk) <= _LONGEST else _cut
             yield from cut(chunk, asking)
+
+
+def _normalised(text: str) -> str:
+    if text.isascii():
+        return text
+    return _WORDLIKE.sub(lambda found: unicodedata.normalize("NFKC", found.group()), text)
 
 
 def _cut(chunk: str, asking: bool) -> tuple[str, ...]:

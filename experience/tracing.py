@@ -11,11 +11,12 @@ import functools
 import inspect
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from experience.episode import Cost, Episode
 from experience.errors import ExperienceError, ToolDenied
@@ -116,9 +117,8 @@ class Run:
     def episode(self) -> Episode:
         """The run as an episode. Its tools are the calls that were made; denied ones are only in `meta`."""
         calls = self.tools.snapshot()
-        seconds = time.monotonic() - self._ticks
         notable = [call._asdict() for call in calls if not call.allowed or call.worked is False]
-        return Episode(
+        episode = Episode(
             situation=self.situation,
             outcome=self.outcome,
             tools=tuple(call.name for call in calls if call.allowed),
@@ -127,9 +127,12 @@ class Run:
             success=self.success,
             run_id=self.run_id,
             started_at=self._started_at,
-            cost=self.cost if self.cost.seconds is not None else replace(self.cost, seconds=seconds),
-            meta={**self.meta, **({"tool_trouble": notable} if notable else {})},
+            cost=self.cost,
+            meta=self.meta,
         )
+        seconds = time.monotonic() - self._ticks if episode.cost.seconds is None else episode.cost.seconds
+        meta = {**episode.meta, **({"tool_trouble": notable} if notable else {})}
+        return replace(episode, cost=replace(episode.cost, seconds=seconds), meta=meta)
 
 
 class Recorder:
@@ -172,7 +175,9 @@ class Recorder:
         else:
             self._record(run, how)
         finally:
-            _current.reset(token)
+            # A generator may be closed in another context than the one it began in; there is nothing to put back there.
+            with suppress(ValueError):
+                _current.reset(token)
 
     def _record(self, run: Run, how: dict[str, Any]) -> None:
         run.episode_id = self._memory.record(run.episode(), evidence=run.evidence, **how)
@@ -189,16 +194,22 @@ def note_skill(*names: str) -> None:
         run.skills.note(*names)
 
 
-def traced(name: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a tool, plain or async, so that each call is noted in the current run: worked, failed or denied.
+@overload
+def traced(name: Callable[P, T]) -> Callable[P, T]: ...
+@overload
+def traced(name: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+def traced(name: str | Callable[P, T] | None = None) -> Any:
+    """Decorate a tool, plain or async, with or without a name for it, so that each call is noted in the current run: worked, failed or denied.
 
     A tool says that it was not allowed to run by raising ToolDenied. Outside of a run the tool simply runs.
     `asyncio.to_thread` takes the current run along; a bare thread or a pool does not, and needs
     `contextvars.copy_context().run`. A generator is noted as it is made, not as it is read.
     """
+    if callable(name):
+        return traced()(name)
 
     def decorate(tool: Callable[P, T]) -> Callable[P, T]:
-        called = name or tool.__name__
+        called = name if isinstance(name, str) else getattr(tool, "__name__", type(tool).__name__)
         if inspect.iscoroutinefunction(tool):
 
             @functools.wraps(tool)
@@ -234,7 +245,9 @@ def _noted(name: str) -> Iterator[None]:
 
 
 def _end_by(run: Run, error: BaseException) -> None:
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    # However an exception behaves, and whatever bytes it holds, what it says can be recorded.
+    said = "".join(traceback.format_exception_only(error)).strip().removeprefix(f"{type(error).__module__}.")
+    said = said.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
     run.outcome = f"{run.outcome}\n{said}".strip()
     run.success = False if isinstance(error, Exception) else None
     run.evidence = said if isinstance(error, Exception) else ""

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
+from experience.admission import Added
 from experience.episode import Episode, checked_text, moment_from, moment_text
-from experience.errors import InvalidEpisode, InvalidInput, RunConflict, shown
+from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError, shown
 from experience.protocols import Label, Record, Withdrawal
 from experience.recalled import STRIPPED, without_recalled
-from experience.store import Added, SqliteStore
+from experience.store import SqliteStore
 from experience.text import parse, parse_founding
 
 KEY = "hardwon"
@@ -61,6 +62,8 @@ def export_lines(store: SqliteStore) -> Iterator[str]:
             yield json.dumps(_line(record, labels, versions.get(run_id or "")), ensure_ascii=False)
             if run_id is not None:
                 versions[run_id] = record.uid
+        if page[-1][0].id <= last:
+            raise StoreError(f"{store.path} is damaged: ids do not ascend; restore it from a copy or an export")
         last = page[-1][0].id
 
 
@@ -119,7 +122,12 @@ def import_file(
         if line.strip(_BLANK):
             break
     start = head[-1].lstrip(_BLANK) if head else b""
-    if not start.startswith(b"Situation:") and not (lenient and not start.startswith(b"{")):
+    if lenient and not start.startswith(b"{"):
+        head = [*head, *file]
+        lenient_text = any(line.startswith(b"Situation: ") for line in head)
+    else:
+        lenient_text = False
+    if not start.startswith(b"Situation:") and not lenient_text:
         return import_lines(store, chain(head, file), strict=strict, foreign=foreign, supersede=supersede, kind=kind)
     try:
         return _import_text(store, b"".join(chain(head, file)), lenient=lenient, kind=kind)
@@ -132,7 +140,7 @@ def import_file(
 def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str) -> Imported:
     text = data.decode("utf-8-sig").lstrip("\n\r")
     episode, guesses = _read_text(text, lenient=lenient)
-    uid = "text-" + hashlib.sha256(episode.render().encode()).hexdigest()[:32]
+    uid = "text-" + hashlib.sha256(episode.with_success(None).render().encode()).hexdigest()[:32]
     clean = without_recalled(episode)
     added = store.record(clean, uid=uid, kind=kind, by="import")
     return Imported(int(added.new), int(not added.new), _stripped(episode, clean), guesses=guesses)

@@ -3,7 +3,10 @@
 Functions of an open transaction and of values. They decide nothing (that is the store's part) and commit nothing.
 """
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from sqlite_utils import Database
 
@@ -12,15 +15,18 @@ from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
 from experience.tokens import tokens
 
+Terms = tuple[str, str, str]
+"""Situation, outcome and names, each cut into tokens that are parted by spaces."""
+
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
 
-def insert_episode(db: Database, episode: Episode, row: dict[str, object]) -> int:
+def insert_episode(db: Database, row: dict[str, object], terms: Terms) -> int:
     """Write the row, and the index's row with it; the id."""
     marks = ", ".join("?" * len(row))
     cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
     id = int(cursor.lastrowid or 0)
-    index(db, id, episode)
+    index(db, id, terms)
     return id
 
 
@@ -38,11 +44,36 @@ def drop(db: Database, namespace: str, ids: Sequence[int]) -> None:
     db.conn.executemany("DELETE FROM episodes WHERE id = ?", [(id,) for id in ids])
 
 
-def index(db: Database, id: int, episode: Episode) -> None:
-    """Let the keyword index find an episode."""
+def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "1", *parameters: object) -> int:
+    """Delete what has expired (among those that meet the condition), and with it older versions; how many records."""
+    sql = f"SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ? AND {condition}"
+    ids = [id for (id,) in db.execute(sql, (namespace, moment_text(now), *parameters))]
+    gone = with_older_versions(db, namespace, ids) if ids else []
+    drop(db, namespace, gone)
+    return len(gone)
+
+
+def with_older_versions(db: Database, namespace: str, ids: Sequence[int]) -> list[int]:
+    """These ids and, for each that is the newest of its run, those of the older versions; ascending."""
+    sql = """
+        SELECT older.id FROM episodes newest JOIN episodes older USING (namespace, run_id)
+        WHERE newest.namespace = ? AND newest.id IN (SELECT value FROM json_each(?)) AND newest.id = (
+            SELECT max(id) FROM episodes WHERE namespace = newest.namespace AND run_id = newest.run_id)
+    """
+    older = db.execute(sql, (namespace, json.dumps(list(ids))))
+    return sorted({*ids, *(id for (id,) in older)})
+
+
+def terms_of(episode: Episode) -> Terms:
+    """What the keyword index keeps of an episode. To be cut before a transaction begins: long texts take their time."""
     names = " ".join((*episode.tools, *episode.skills, *episode.tags))
-    cut = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
-    db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *cut))
+    situation, outcome, named = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
+    return situation, outcome, named
+
+
+def index(db: Database, id: int, terms: Terms) -> None:
+    """Let the keyword index find an episode."""
+    db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *terms))
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
@@ -50,8 +81,7 @@ def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     if ids:
         db.conn.executemany("DELETE FROM terms WHERE rowid = ?", [(id,) for id in ids])
         db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", [(id,) for id in ids])
-        sql = "INSERT INTO removals VALUES (?, 1) ON CONFLICT (namespace) DO UPDATE SET count = count + 1"
-        db.execute(sql, (namespace,))
+        db.execute("INSERT OR REPLACE INTO removals VALUES (?, random() & 0x7fffffffffffffff)", (namespace,))
 
 
 def insert_label(db: Database, episode_id: int, label: Label) -> int:
@@ -72,10 +102,11 @@ def insert_missing_labels(db: Database, episode_id: int, have: Iterable[Label], 
     """Write the statements, and the withdrawals of statements, that the episode does not have yet."""
     known = {_statement(label): label for label in have}
     for label in labels:
-        old = known.get(_statement(label))
-        number = insert_label(db, episode_id, label) if old is None else old.id
-        if label.withdrawal and not (old and old.withdrawal):
-            insert_withdrawal(db, episode_id, number, label.kind, label.withdrawal)
+        old = known.get(_statement(label)) or replace(label, id=insert_label(db, episode_id, label), withdrawal=None)
+        if label.withdrawal and not old.withdrawal:
+            insert_withdrawal(db, episode_id, old.id, label.kind, label.withdrawal)
+            old = replace(old, withdrawal=label.withdrawal)
+        known[_statement(label)] = old
     settle(db, episode_id)
 
 

@@ -533,3 +533,74 @@ def test_a_reader_that_stops_reading_is_no_error(path):
     assert b"Traceback" not in lister.stderr.read()
     lister.stderr.close()
     lister.wait()
+
+
+def test_an_export_that_breaks_off_leaves_the_older_one_as_it_was(recorded, tmp_path, monkeypatch):
+    file = tmp_path / "backup.jsonl"
+    recorded("export", file)
+    before = file.read_bytes()
+
+    def broken(_store):
+        yield "{}"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experience.transfer.export_lines", broken)
+    recorded("export", file, code=1)
+
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_an_export_does_not_write_over_the_store_itself(recorded, path):
+    before = path.read_bytes()
+    assert "is the store itself" in recorded("export", path, code=2).stderr
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_an_export_to_a_pipe_goes_through_it(recorded, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    recorded("export", pipe)
+
+    assert len(reader.communicate(timeout=30)[0].splitlines()) == 3
+    assert pipe.is_fifo()
+
+
+def test_show_text_is_exact_to_the_byte_where_it_is_no_terminal(run, path):
+    outcome = "log: \x1b[31mERROR\x1b[0m 部署 \u202e"
+    run("record", "s", "--outcome", outcome)
+    done = subprocess.run(
+        [sys.executable, "-m", "experience", "--db", path, "show", "1", "--text"],
+        capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )  # fmt: skip
+
+    assert done.stdout == f"Situation: s\nTools used: (none)\nOutcome: {outcome}\n".encode()
+
+
+def test_an_encoding_that_lacks_characters_gets_escapes(run, path):
+    run("record", "部署", "--outcome", "o")
+    done = experience("--db", str(path), "list", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u90e8" in done.stdout
+
+
+def test_a_name_that_no_file_can_have_is_one_line(run):
+    result = run("--db", "x" * 300, "record", "s", "--outcome", "o", code=1)
+
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("args", [["list", "--tool", "\udcff"], ["recall", "x", "--tag", "\udcff"]])
+def test_a_filter_that_is_no_text_is_one_line(recorded, args):
+    assert "surrogate" in recorded(*args, code=1).stderr
+
+
+def test_the_year_one_is_written_with_four_digits(run):
+    run("record", "s", "--outcome", "o", "--started-at", "0001-01-01")
+
+    assert "0001-01-01" in run("list").stdout

@@ -195,3 +195,15 @@ def test_json_out_and_in_is_the_same_episode(episode, started_at, cost, meta):
     written = json.dumps(episode.to_json())
 
     assert Episode.from_json(json.loads(written)) == episode
+
+
+def test_meta_may_nest_a_hundred_levels_and_no_more():
+    def nested(levels):
+        value = "x"
+        for _ in range(levels):
+            value = [value]
+        return {"k": value}
+
+    assert Episode("s", "o", meta=nested(99)).meta == nested(99)
+    with pytest.raises(InvalidEpisode, match="deeper than 100"):
+        Episode("s", "o", meta=nested(100))

@@ -1,5 +1,6 @@
 """The door: what goes through it, and what is kept from coming back."""
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -136,8 +137,13 @@ def test_a_situation_that_is_nothing_but_a_brief_is_refused(memory):
     [
         ("plain", "plain", 0),
         (f"a\n{OPENING}\n  1. x\n{CLOSING}\nb", "a\nb", 1),
-        (f"a\n{OPENING}\n\n  1. cut short", "a", 1),
-        (f"a\n{OPENING}\n  1. cut short\nmy own words", "a\nmy own words", 1),
+        (f'a\n{OPENING}\n\n  1. situation: "cut', "a", 1),
+        (f'a\n{OPENING}\n  1. situation: "cut"\n     result: worked\nmy own words', "a\nmy own words", 1),
+        (f"{OPENING}\n\n    def f():\n        return 1\n\nafter", "    def f():\n        return 1\n\nafter", 1),
+        (f'Context: {OPENING}\n1. situation: "x"\n{CLOSING} deploy it', "Context:\n deploy it", 1),
+        (f'> {OPENING}\n> 1. situation: "x"\n> {CLOSING}\nmine', "mine", 1),
+        (f'- {OPENING}\n  1. situation: "x"\n{OPENING}\n1. situation: "y"\n{CLOSING}\nmine', "mine", 2),
+        (f"{OPENING}\nrewritten by a model\n{CLOSING}\nmine", "mine", 1),
         (f"{OPENING}\n{CLOSING}\n{OPENING}\n  x\n{CLOSING}", "", 2),
         (f'said "{OPENING}\\n  1. x\\n{CLOSING}" and left', 'said "" and left', 1),
         (f"about the mark {OPENING} itself", f"about the mark {OPENING} itself", 0),
@@ -146,6 +152,20 @@ def test_a_situation_that_is_nothing_but_a_brief_is_refused(memory):
 )
 def test_blocks_are_found_whole_cut_short_and_escaped(text, left, blocks):
     assert strip_recalled(text) == (left, blocks)
+
+
+def test_marks_in_recorded_text_are_told_as_something_else(memory):
+    memory.record(Episode("s", f"said {CLOSING} and {OPENING} in one line"))
+    block = quoted(matches_of(memory))
+
+    assert (block.count(OPENING), block.count(CLOSING)) == (1, 1)
+    assert strip_recalled(repr(block))[1] == 1
+    assert json.loads(block.split("outcome: ")[1].split("\n")[0]) == f"said {CLOSING} and {OPENING} in one line"
+
+
+@pytest.mark.parametrize("part", [OPENING + CLOSING, OPENING, CLOSING, f"{OPENING}\n", f"{OPENING}\n\n"])
+def test_a_text_of_nothing_but_marks_is_read_in_a_time_that_grows_with_its_length(part):
+    assert strip_recalled(part * 40_000)[1] <= 40_000
 
 
 def test_many_opening_marks_take_no_longer_than_their_length_deserves():

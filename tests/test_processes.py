@@ -156,18 +156,40 @@ def test_two_processes_that_refresh_at_once_embed_each_text_once_in_the_file(pat
         assert store.read("SELECT count(*), count(DISTINCT episode_id) FROM vectors") == [(600, 600)]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_store_carried_over_a_fork_opens_the_file_anew(path):
-    with SqliteStore(path) as store:
-        store.record(Episode("before", "o"))
-        child = os.fork()
-        if child == 0:
-            try:
-                store.record(Episode("in the child", "o"))
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        store.record(Episode("after", "o"))
+FORK = """
+import os, sys, threading, time
+from experience import Episode, SqliteStore
+store = SqliteStore(sys.argv[1])
+store.record(Episode("before", "o"))
+busy = len(sys.argv) > 2
+if busy:  # another thread holds the store's lock most of the time
+    stop = []
+    def work():
+        while not stop:
+            store.count()
+    threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    store.record(Episode("in the child, while the parent has it open", "o"))
+    time.sleep(0.6)
+    store.record(Episode("in the child, after the parent closed it", "o"))
+    os._exit(0)
+time.sleep(0.2)
+if busy:
+    stop.append(1)
+store.close()
+os.waitpid(child, 0)
+"""
 
-        assert [record.episode.situation for record in store.records()] == ["after", "in the child", "before"]
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("busy", [(), ("busy",)])
+def test_what_a_forked_child_records_stays_though_its_parent_closes_first(path, busy):
+    worker = python("import warnings; warnings.simplefilter('ignore')\n" + FORK, path, *busy)
+    _, errors = worker.communicate(timeout=60)
+    assert (worker.returncode, errors) == (0, "")
+
+    with SqliteStore(path) as store:
+        assert store.count() == 3
+    assert integrity(path) == "ok"

@@ -20,8 +20,10 @@ LAYERS = [
     {"episode"},
     {"text"},
     {"protocols", "tokens"},
-    {"rows", "schema", "recalled", "testing"},
+    {"schema", "recalled", "testing"},
+    {"rows"},
     {"sqlite_file", "writing"},
+    {"admission"},
     {"store"},
     {"overview", "transfer", "printing"},
     {"backends"},
@@ -100,7 +102,7 @@ def test_nothing_catches_everything():
 def test_no_module_and_no_function_has_outgrown_its_room():
     for path in SOURCE:
         text = path.read_text(encoding="utf-8")
-        assert text.count("\n") <= 335, path
+        assert text.count("\n") <= 320, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno - node.lineno <= 60, f"{path.name}: {node.name}"

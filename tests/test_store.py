@@ -679,3 +679,37 @@ def test_labels_restored_from_elsewhere_are_not_doubled(store, clock):
     store.add(EPISODE, labels=[said, replace(said, value=False)], uid="u")
 
     assert [label.value for label in store.labels(added.id)] == [True, False]
+
+
+def test_a_filter_of_a_thousand_names_is_one_condition(store):
+    names = tuple(f"tool{number}" for number in range(1000))
+    id = store.record(Episode("s", "o", tools=names)).id
+
+    assert [record.id for record in store.records(Filter(tools=names))] == [id]
+    assert store.records(Filter(tools=(*names, "one more"))) == []
+
+
+def test_a_run_that_grew_many_times_keeps_one_row_in_the_index(store):
+    for number in range(30):
+        store.record(Episode("s", f"outcome {number}", run_id="r"), supersede=True)
+
+    assert store.read("SELECT count(*) FROM terms") == [(1,)]
+    assert store.count() == 1
+
+
+def test_a_deleted_namespace_leaves_not_even_its_name(path):
+    with SqliteStore(path, "hunter2xyzzy") as store:
+        store.record(EPISODE)
+        store.delete_namespace()
+        store.compact()
+
+    assert b"hunter2xyzzy" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_the_same_run_told_with_and_without_its_brief_is_the_same(store):
+    from experience.recalled import without_recalled
+
+    brief = '[experience-recall]\n1. situation: "x"\n[/experience-recall]\n'
+    first = store.record(without_recalled(Episode(brief + "s", "o", run_id="r")))
+
+    assert store.record(Episode("s", "o", run_id="r")) == (first.id, False)

@@ -86,3 +86,12 @@ def test_a_token_is_one_word_for_every_index(text):
         assert token
         assert not set(token) & set(" \"'()*,;!?\n\t\0")
         assert len(token) <= 80
+
+
+def test_marks_heaped_on_a_letter_take_no_more_than_their_length_deserves():
+    assert len(tokens("a" + "\u0301\u0323" * 100_000)) < 500
+
+
+def test_a_word_without_end_is_looked_at_in_its_beginning():
+    assert max(map(len, tokens("a" * 1_000_000))) <= 64
+    assert len(tokens("a-" * 500_000)) < 10_000

@@ -270,3 +270,55 @@ def test_a_run_takes_its_time(recorder, memory):
         time.sleep(0.02)
 
     assert 0.02 <= memory.get(run.episode_id).episode.cost.seconds < 5
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Unprintable(), "exception str() failed"),
+        (ValueError("bad \0 \udcff"), "\\x00 \\udcff"),
+        (KeyError("k"), "KeyError: 'k'"),
+    ],
+)
+def test_whatever_an_exception_says_the_failure_is_recorded(recorder, memory, error, said):
+    with pytest.raises(type(error)), recorder.run("s"):
+        raise error
+
+    [record] = memory.records()
+    assert record.episode.success is False
+    assert said in record.episode.outcome
+
+
+def test_a_host_that_spoils_its_run_sees_its_own_error(recorder):
+    with pytest.raises(KeyError) as caught, recorder.run("s") as run:
+        run.cost = run.meta = None
+        raise KeyError("mine")
+
+    assert "could not be recorded" in caught.value.__notes__[0]
+
+
+def test_a_tool_can_be_traced_without_brackets(recorder):
+    @traced
+    def shell(command):
+        return command
+
+    with recorder.run("s") as run:
+        assert shell("ls") == "ls"
+    assert run.tools.snapshot() == (ToolCall("shell", True, True),)
+
+
+def test_a_run_that_is_left_in_another_context_is_recorded_all_the_same(recorder, memory):
+    def steps():
+        with recorder.run("s"):
+            yield 1
+
+    walking = steps()
+    contextvars.copy_context().run(next, walking)
+    walking.close()
+
+    assert memory.count() == 1

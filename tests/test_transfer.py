@@ -330,3 +330,43 @@ def test_the_stable_text_is_read_strictly_even_when_lenient(store):
 
     assert done.guesses == ()
     assert store.get(1).episode == episode
+
+
+def test_a_label_that_stands_twice_in_a_line_is_one(store):
+    label = {
+        "value": True,
+        "class": "human",
+        "by": "a",
+        "at": "2026-01-01T00:00:00Z",
+        "withdrawn": {"at": "2026-01-02T00:00:00Z"},
+    }
+    for _ in range(2):
+        done = import_lines(store, lines(exported("s", "u", labels=[label, label])))
+        assert done.bad == ()
+
+    assert len(store.labels(1)) == 1
+    assert store.get(1).label is None
+
+
+@pytest.mark.parametrize(
+    "bad", [b'{"situation": "s", "tools": [], "outcome": "o", "cost": {"seconds": 1' + b"0" * 400 + b"}}",
+            b'{"situation": "s", "tools": [], "outcome": "o", "x": ' + b"[" * 900 + b"]" * 900 + b"}"]
+)  # fmt: skip
+def test_numbers_and_nests_beyond_reason_are_bad_lines(store, bad):
+    done = import_lines(store, [*lines(plain("first")), bad, *lines(plain("last"))])
+
+    assert (done.new, [line.number for line in done.bad]) == (2, [2])
+
+
+def test_lenient_reads_json_lines_that_begin_badly_line_by_line(store):
+    done = import_file(store, io.BytesIO(b"oops\n" + b"\n".join(lines(plain("a"), plain("b")))), lenient=True)
+
+    assert (done.new, len(done.bad)) == (2, 1)
+
+
+def test_a_verdict_that_a_text_has_gained_is_a_label(store):
+    for success in (None, True):
+        import_file(store, io.BytesIO(Episode("s", "o", success=success).render().encode()))
+
+    [record] = store.records()
+    assert record.episode.success is True

@@ -136,23 +136,33 @@ def says(function: F) -> F:
 
 def text_from(value: str) -> str:
     """The argument itself, or standard input where it is a dash."""
-    return sys.stdin.read() if value == "-" else value
+    if value != "-":
+        return value
+    if sys.stdin is None:
+        raise click.UsageError("there is no standard input to read")
+    return sys.stdin.read().removeprefix("\ufeff")
 
 
 @contextmanager
-def written(path: str) -> Iterator[IO[str]]:
-    """A file to write to, its owner's alone, which stands at `path` only once all of it is written; - is standard output."""
+def written(path: str) -> Iterator[IO[bytes]]:
+    """A file to write to, its owner's alone, which stands at `path` only once all of it is written.
+
+    A dash is standard output; a device or a pipe is written to as it is.
+    """
     if path == "-":
-        yield sys.stdout
-        return
-    descriptor, temporary = mkstemp(dir=Path(path).parent, prefix=".experience-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        yield sys.stdout.buffer
+    elif Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as file:
             yield file
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    else:
+        descriptor, temporary = mkstemp(dir=Path(path).parent, prefix=".experience-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
 
 
 def width() -> int:

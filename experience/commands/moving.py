@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,8 +85,10 @@ def export(settings: Settings, /, path: str) -> None:
     """
     from experience.transfer import export_lines
 
+    if path != "-" and Path(path).resolve() == settings.db.resolve():
+        raise click.UsageError(f"{path} is the store itself; name another file")
     with settings.store() as store, written(path) as file:
-        number = sum(bool(file.write(line + "\n")) for line in export_lines(store))
+        number = sum(bool(file.write(line.encode() + b"\n")) for line in export_lines(store))
     remark(f"exported {count(number, 'record')}")
 
 

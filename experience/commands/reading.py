@@ -74,7 +74,10 @@ def show(settings: Settings, /, id: int, text: bool) -> None:
     with settings.store() as store:
         if text:
             rendered = store.get(id).episode.render()
-            click.echo(visible(rendered) if sys.stdout.isatty() else rendered)  # byte for byte, but not to a terminal
+            if sys.stdout.isatty():
+                click.echo(visible(rendered))
+            else:  # byte for byte, where it goes to a program
+                sys.stdout.buffer.write(rendered.encode() + b"\n")
         else:
             print_record(settings, store, id)
 

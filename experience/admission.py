@@ -1,0 +1,108 @@
+"""Whether an episode that comes in is new, known already, or in the way of another.
+
+All that can be made ready is made ready before the transaction begins, cutting long texts above all: who waits for the
+file should not wait for that. Nothing here commits.
+"""
+
+import uuid
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlite_utils import Database
+
+from experience import rows, writing
+from experience.episode import Episode, checked_moment, checked_text, moment_text
+from experience.errors import InvalidInput, RunConflict, shown
+
+
+class Added(NamedTuple):
+    """What became of an episode that was handed in."""
+
+    id: int
+    new: bool
+    """False when it was known already."""
+
+
+class Newcomer(NamedTuple):
+    """An episode that asks to be let in, with its row and its index's."""
+
+    episode: Episode
+    namespace: str
+    uid: str | None
+    """The uid that was given; None when it gets a new one."""
+    row: dict[str, object]
+    terms: writing.Terms
+
+
+def prepare(
+    namespace: str, episode: Episode, uid: str | None, recorded_at: datetime, expires_at: datetime | None
+) -> Newcomer:
+    """Check and cut everything. Raises InvalidInput for a blank uid and for naive times."""
+    row = rows.columns_of(episode) | {"namespace": namespace}
+    row["uid"] = uuid.uuid4().hex if uid is None else checked_name("uid", uid)
+    row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
+    row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
+    return Newcomer(episode, namespace, uid, row, writing.terms_of(episode))
+
+
+def admit(
+    db: Database,
+    new: Newcomer,
+    now: datetime,
+    *,
+    supersede: bool,
+    supersedes: str | None = None,
+    id: int | None = None,
+) -> Added:
+    """Insert it, unless it is known. Raises RunConflict."""
+    run_id = new.episode.run_id
+    if new.uid is not None or run_id is not None:
+        # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
+        writing.drop_expired(db, new.namespace, now, "(uid = ? OR run_id = ?)", new.uid, run_id)
+    if (known := _known(db, new)) is not None:
+        return Added(known, new=False)
+    if run_id is not None and (newest := _newest(db, new, "run_id = ?", run_id)):
+        if not supersede and supersedes != newest.uid:
+            raise RunConflict(
+                f"run_id {shown(run_id)} is episode {newest.id} ({shown(newest.situation)}) already, and this one "
+                f"({shown(new.episode.situation)}) differs from it in what it says; give it another run_id, or supersede the "
+                "older one if the run grew"
+            )
+        writing.unindex(db, new.namespace, [newest.id])
+    return Added(writing.insert_episode(db, new.row | {"id": writing.free_id(db, id)}, new.terms), new=True)
+
+
+def checked_name(what: str, name: object) -> str:
+    """`name`, when it is text that is not blank. Raises InvalidInput."""
+    if not checked_text(what, name).strip():
+        raise InvalidInput(f"the {what} is blank; it needs a name")
+    return str(name)
+
+
+class _Found(NamedTuple):
+    id: int
+    uid: str
+    digest: str
+    situation: str
+
+
+def _known(db: Database, new: Newcomer) -> int | None:
+    """The id under which a record is here already. Raises RunConflict when its uid is another one's."""
+    digest = new.row["digest"]
+    if new.uid is not None and (found := _newest(db, new, "uid = ?", new.uid)):
+        if found.digest != digest:
+            raise RunConflict(
+                f"this uid is episode {found.id} ({shown(found.situation)}) already, which says otherwise; it needs a uid of "
+                "its own"
+            )
+        return found.id
+    same = _newest(db, new, "run_id = ? AND digest = ?", new.episode.run_id, digest)
+    return same.id if same else None
+
+
+def _newest(db: Database, new: Newcomer, condition: str, *parameters: object) -> _Found | None:
+    sql = (
+        f"SELECT id, uid, digest, situation FROM episodes WHERE namespace = ? AND {condition} ORDER BY id DESC LIMIT 1"
+    )
+    row = db.execute(sql, (new.namespace, *parameters)).fetchone()
+    return _Found(*row) if row else None
