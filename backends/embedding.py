@@ -56,7 +56,7 @@ class EmbeddingBackend:
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""
-        sql, parameters = self._missing("count(*)")
+        sql, parameters = self._missing("count(*)", self._last())
         return int(self._store.read(sql, parameters)[0][0])
 
     def refresh(self, progress: Progress | None = None) -> int:
@@ -82,7 +82,7 @@ class EmbeddingBackend:
     def _pull(self, most: int) -> int:
         """Embed the next missing texts, at most so many, in one transaction; how many there were."""
         last = self._last()
-        sql, parameters = self._missing("e.id, e.situation")
+        sql, parameters = self._missing("e.id, e.situation", last)
         found = self._store.read(f"{sql} ORDER BY e.id LIMIT ?", (*parameters, most))
         if not found:
             return 0
@@ -100,10 +100,10 @@ class EmbeddingBackend:
             db.conn.executemany(sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=True)])
         return len(found)
 
-    def _missing(self, columns: str) -> tuple[str, list[object]]:
+    def _missing(self, columns: str, last: int) -> tuple[str, list[object]]:
         """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""
         selection, parameters = self._store.selection()
-        return f"SELECT {columns} FROM episodes e WHERE e.id IN ({selection} AND e.id > ?)", [*parameters, self._last()]
+        return f"SELECT {columns} FROM episodes e WHERE e.id IN ({selection} AND e.id > ?)", [*parameters, last]
 
     def _last(self) -> int:
         """The last episode that has a vector."""

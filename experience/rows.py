@@ -29,6 +29,10 @@ SELECT_LABELS = """
     WHERE l.episode_id IN (SELECT value FROM json_each(?)) AND l.value IS NOT NULL ORDER BY l.at, l.id
 """
 
+_TOGETHER = (
+    100  # conditions in one pair of brackets: SQLite takes an expression a thousand deep, and each AND is one deeper
+)
+
 _RANK = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(LABEL_CLASSES))
 INSERT_VERDICT = f"""
     INSERT INTO verdicts (episode_id, success, label_id)
@@ -117,10 +121,12 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
         parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")
         parameters.append(int(where.success))
     for column in ("tools", "skills", "tags"):
-        if names := getattr(where, column):
-            wanted = f"SELECT value FROM json_each(?) EXCEPT SELECT value FROM json_each(e.{column})"
-            parts.append(f"NOT EXISTS ({wanted})")
-            parameters.append(json.dumps(names))
+        names = getattr(where, column)
+        one = f"EXISTS (SELECT 1 FROM json_each(e.{column}) WHERE value = ?)"
+        parts += [
+            f"({' AND '.join([one] * len(names[at : at + _TOGETHER]))})" for at in range(0, len(names), _TOGETHER)
+        ]
+        parameters += names
     for sign, moment in ((">=", where.since), ("<", where.until)):
         if moment is not None:
             parts.append(f"coalesce(e.started_at, e.recorded_at) {sign} ?")
