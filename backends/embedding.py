@@ -95,10 +95,12 @@ class EmbeddingBackend:
         with self._store.write() as db:
             # In the meantime an episode may have gone, or another process may have embedded it, or dropped what came before:
             # then these must not become the last that have a vector, and are embedded again in their turn.
-            if self._last() < last:
-                return self._pull(most)
-            db.conn.executemany(sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=True)])
-        return len(found)
+            if overtaken := self._last() < last:
+                rows = []
+            db.conn.executemany(
+                sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=not overtaken)]
+            )
+        return self._pull(most) if overtaken else len(found)
 
     def _missing(self, columns: str, last: int) -> tuple[str, list[object]]:
         """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""

@@ -122,12 +122,9 @@ def import_file(
         if line.strip(_BLANK):
             break
     start = head[-1].lstrip(_BLANK) if head else b""
-    if lenient and not start.startswith(b"{"):
-        head = [*head, *file]
-        lenient_text = any(line.startswith(b"Situation: ") for line in head)
-    else:
-        lenient_text = False
-    if not start.startswith(b"Situation:") and not lenient_text:
+    if lenient and not start.startswith((b"{", b"Situation:")):
+        head += file  # the text may begin further down
+    if not start.startswith(b"Situation:") and not (lenient and any(line.startswith(b"Situation: ") for line in head)):
         return import_lines(store, chain(head, file), strict=strict, foreign=foreign, supersede=supersede, kind=kind)
     try:
         return _import_text(store, b"".join(chain(head, file)), lenient=lenient, kind=kind)
