@@ -31,11 +31,14 @@ class SqliteFile:
 
     def __init__(self, path: Path | str, *, create: bool = True) -> None:
         """Open the file at `path` (":memory:" for none), making it when `create`. Raises StoreError."""
-        self.path = path
+        # Absolute: the same file is to be found again after a change of folder.
+        self.path = path if str(path) == _IN_MEMORY else Path(path).absolute()
         self._lock = threading.RLock()
         self._left_to_parent = False
-        self._db: Database | None = connect(path, create=create)
-        _mind_forks(self)
+        _watch_forks()
+        with _opening:
+            self._db: Database | None = connect(self.path, create=create)
+            _open_files.add(self)
 
     def close(self) -> None:
         """Let go of the file. Closing twice is no error; any other use after it is."""
@@ -98,15 +101,23 @@ class SqliteFile:
         files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
 
-    def _leave_to_parent(self) -> None:
-        """In the child of a fork: close the connection, and make another when it is needed.
+    def _leave_to_parent(self, *, held: bool) -> None:
+        """In the child of a fork: give up the connection, and make another when it is needed.
 
         SQLite notes by process which locks it has, and a child that used its parent's connection, or one of its own beside
-        it, would take the parent's locks for its own and lose what it wrote when the parent closes.
+        it, would take the parent's locks for its own and lose what it wrote when the parent closes. So it is closed; but in
+        the middle of a transaction closing would undo what the parent is still writing, and then it is only let lie.
         """
-        if self._db is not None and str(self.path) != _IN_MEMORY:
+        if self._db is None or str(self.path) == _IN_MEMORY:
+            return
+        if held and not self._db.conn.in_transaction:
             self._db.close()
-            self._db, self._left_to_parent = None, True
+            self._left_to_parent = True
+        else:
+            _let_lie.append(self._db.conn)
+            self._db.conn = _closed_connection()
+            self._lock = threading.RLock()
+        self._db = None
 
     @contextmanager
     def _database(self) -> Iterator[Database]:
@@ -121,37 +132,45 @@ class SqliteFile:
                 raise StoreError(_why(str(self.path), error)) from error
 
 
+_PATIENCE = 1.0  # seconds that a fork waits for each file which another thread is using
 _open_files: "weakref.WeakSet[SqliteFile]" = weakref.WeakSet()
+_opening = threading.RLock()  # no file is opened while the process forks
 _held: list[SqliteFile] = []
-
-
-def _mind_forks(file: SqliteFile) -> None:
-    """Let no fork happen while another thread is in the middle of something."""
-    if not _open_files and hasattr(os, "register_at_fork"):
-        _watch_forks()
-    _open_files.add(file)
+_let_lie: list[sqlite3.Connection] = []
 
 
 @lru_cache(maxsize=1)
 def _watch_forks() -> None:
-    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_leave_all)
+    """Let no fork happen, if it can be helped, while a thread is in the middle of something."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_leave_all)
 
 
 def _hold_all() -> None:
-    for file in list(_open_files):
-        file._lock.acquire()  # noqa: SLF001 (this module's own)
-        _held.append(file)
+    _opening.acquire()
+    _held.extend(file for file in list(_open_files) if file._lock.acquire(timeout=_PATIENCE))  # noqa: SLF001 (our own)
 
 
 def _release_all() -> None:
     while _held:
         _held.pop()._lock.release()  # noqa: SLF001
+    _opening.release()
 
 
 def _leave_all() -> None:
-    for file in _held:
-        file._leave_to_parent()  # noqa: SLF001
-    _release_all()
+    for file in list(_open_files):
+        lock, held = file._lock, file in _held  # noqa: SLF001
+        file._leave_to_parent(held=held)  # noqa: SLF001
+        if held:
+            lock.release()
+    _held.clear()
+    _opening.release()
+
+
+def _closed_connection() -> sqlite3.Connection:
+    connection = sqlite3.connect(_IN_MEMORY)
+    connection.close()
+    return connection
 
 
 def connect(path: Path | str, *, create: bool) -> Database:
@@ -239,16 +258,18 @@ def _use_wal(db: Database) -> None:
             return
 
 
+_SENTENCES = {
+    "not a database": "{name} is not a SQLite database; name another file for the store",
+    "readonly": "{name} lies in a read-only place; copy it to one that can be written to",
+    "read-only": "{name} lies in a read-only place; copy it to one that can be written to",
+    "malformed": "{name} is damaged ({said}); restore it from a copy or an export",
+    "closed database": "{name} was closed, or left to the parent by a fork, in the middle of a transaction; open it again",
+    "locked": "{name} is being written by another process, for longer than it is waited for; try again",
+    "full": "there is no room left for {name}; nothing was changed; free some and try again",
+    "": "cannot use {name}: {said}; check that the file and its folder can be read and written",
+}
+
+
 def _why(name: str, error: sqlite3.Error) -> str:
     said = str(error)
-    if "not a database" in said:
-        return f"{name} is not a SQLite database; name another file for the store"
-    if "readonly" in said or "read-only" in said:
-        return f"{name} lies in a read-only place; copy it to one that can be written to"
-    if "malformed" in said:
-        return f"{name} is damaged ({said}); restore it from a copy or an export"
-    if "locked" in said:
-        return f"{name} is being written by another process, for longer than {_BUSY_SECONDS:.0f} seconds; try again"
-    if "full" in said:
-        return f"there is no room left for {name}; nothing was changed; free some and try again"
-    return f"cannot use {name}: {said}; check that the file and its folder can be read and written"
+    return next(sentence for word, sentence in _SENTENCES.items() if word in said).format(name=name, said=said)

@@ -195,9 +195,15 @@ class SqliteStore(SqliteFile):
 
     def history(self, after: int = 0, limit: int = 500) -> list[tuple[Record, tuple[Label, ...]]]:
         """Records with an id above `after` and all their labels, superseded ones too, oldest first: one page of an export."""
-        sql = "id > ? AND (expires_at IS NULL OR expires_at > ?) ORDER BY id LIMIT ?"
+        # An expired run is gone with its older versions.
+        sql = """id > ? AND (expires_at IS NULL OR expires_at > ?) AND NOT EXISTS (
+            SELECT 1 FROM episodes newest WHERE newest.namespace = episodes.namespace AND newest.run_id = episodes.run_id
+            AND newest.expires_at <= ? AND newest.id = (
+                SELECT max(id) FROM episodes v WHERE v.namespace = episodes.namespace AND v.run_id = episodes.run_id))
+            ORDER BY id LIMIT ?"""
+        now = moment_text(self.now())
         with self.alone():
-            ids = self._ids_where(sql, after, moment_text(self.now()), limit)
+            ids = self._ids_where(sql, after, now, now, limit)
             records, labels = self.get_many(ids), self._labels_of(ids)
         return [(records[id], tuple(labels.get(id, ()))) for id in ids if id in records]
 

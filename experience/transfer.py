@@ -174,12 +174,11 @@ class _Reader:
         ours = data.get(KEY)
         exported = ours if isinstance(ours, dict) and "uid" in ours else None
         episode = Episode.from_json({key: value for key, value in data.items() if exported is None or key != KEY})
-        clean = without_recalled(episode)
         if exported is not None and not self._foreign:
-            added = _restore(self._store, clean, exported)
-        else:
-            uid = None if episode.run_id else _content_uid(data, self._seen)
-            added = self._store.record(clean, uid=uid, **self._how)
+            return _restore(self._store, episode, exported)
+        clean = without_recalled(episode)
+        uid = None if episode.run_id else _content_uid(data, self._seen)
+        added = self._store.record(clean, uid=uid, **self._how)
         self._counts["stripped"] += _stripped(episode, clean)
         return added
 

@@ -193,3 +193,52 @@ def test_what_a_forked_child_records_stays_though_its_parent_closes_first(path, 
     with SqliteStore(path) as store:
         assert store.count() == 3
     assert integrity(path) == "ok"
+
+
+FORK_INSIDE = """
+import os, sys
+from experience import Episode, SqliteStore, StoreError
+store = SqliteStore(sys.argv[1])
+with store.write() as db:
+    for number in range(600):
+        db.execute("INSERT INTO settings VALUES ('n', ?, ?)", (str(number), os.urandom(3000).hex()))
+    child = os.fork()
+    if child == 0:
+        try:
+            store.count()
+        except StoreError:
+            os._exit(7)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7, status
+assert store.read("SELECT count(*) FROM settings") == [(600,)]
+store.close()
+"""
+
+FORK_NESTED = """
+import os, sys, threading, time
+from experience import SqliteStore
+one, two = SqliteStore(sys.argv[1]), SqliteStore(sys.argv[1] + "2")
+def work():
+    while True:
+        with one.alone():
+            time.sleep(0.001)
+            with two.alone():
+                pass
+threading.Thread(target=work, daemon=True).start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("code", [FORK_INSIDE, FORK_NESTED], ids=["inside a transaction", "beside nested locks"])
+def test_a_fork_at_a_bad_moment_harms_nobody(path, code):
+    worker = python("import warnings; warnings.simplefilter('ignore')\n" + code, path)
+    _, errors = worker.communicate(timeout=120)
+
+    assert (worker.returncode, errors) == (0, "")
+    assert integrity(path) == "ok"

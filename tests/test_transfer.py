@@ -260,11 +260,21 @@ def test_a_line_takes_the_place_only_of_the_version_that_it_names(taken):
     assert [record.episode.situation for record in taken.records()] == ["grown"]
 
 
-def test_a_recalled_block_in_an_exported_line_is_taken_out_too(store):
+def test_a_line_that_is_believed_is_put_back_as_it_was_and_another_is_stripped(store):
     text = '[experience-recall]\n  1. situation: "old"\n[/experience-recall]\nnew task'
+    import_lines(store, lines(exported(text, "u")))
+    done = import_lines(store, lines(exported(text, "u")), foreign=True)
 
-    assert import_lines(store, lines(exported(text, "u"))).stripped == 1
-    assert store.get(1).episode.situation == "new task"
+    assert done.stripped == 1
+    assert [record.episode.situation for record in store.records()] == ["new task", text]
+
+
+def test_a_run_whose_newest_version_has_expired_is_not_exported(store, clock):
+    store.record(Episode("v1", "o", run_id="r"))
+    store.record(Episode("v2", "o", run_id="r"), supersede=True, expires_at=clock() + timedelta(days=1))
+    clock.advance(days=2)
+
+    assert list(export_lines(store)) == []
 
 
 @pytest.mark.parametrize("uid", ["", " "])

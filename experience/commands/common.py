@@ -140,7 +140,10 @@ def text_from(value: str) -> str:
         return value
     if sys.stdin is None:
         raise click.UsageError("there is no standard input to read")
-    return sys.stdin.read().removeprefix("\ufeff")
+    try:
+        return sys.stdin.read().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"standard input is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 @contextmanager
