@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from experience import __version__
+from experience.backends import NAMES
 from experience.commands import moving, reading, recording
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
@@ -59,7 +60,7 @@ def _default_db() -> Path:
 )
 @click.option(
     "--backend",
-    type=click.Choice(["keyword", "embedding", "hybrid"]),
+    type=click.Choice(NAMES),
     default="hybrid",
     show_default=True,
     help="How recall ranks.",

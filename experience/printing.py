@@ -104,18 +104,7 @@ def match_json(match: Match) -> dict[str, Any]:
 
 def label_json(label: Label) -> dict[str, Any]:
     """A label as JSON; `withdrawn` is null while it stands."""
-    taken = label.withdrawal
-    return {
-        "id": label.id,
-        "value": label.value,
-        "class": label.kind,
-        "by": label.by,
-        "evidence": label.evidence,
-        "at": moment_text(label.at),
-        "withdrawn": None
-        if taken is None
-        else {"by": taken.by, "evidence": taken.evidence, "at": moment_text(taken.at)},
-    }
+    return {"id": label.id, "withdrawn": None, **label.to_json()}
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> str:

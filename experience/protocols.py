@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from experience.episode import Episode, checked_moment, checked_text
+from experience.episode import Episode, checked_moment, checked_text, moment_text
 from experience.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,6 +59,20 @@ class Label:
             raise InvalidInput(f"a label's kind is {self.kind!r}; it needs one of {', '.join(LABEL_CLASSES)}")
         for name in ("by", "evidence"):
             checked_text(name, getattr(self, name))
+
+    def to_json(self) -> dict[str, object]:
+        """What was said, without the store's number for it; `withdrawn` only where it was taken back."""
+        data: dict[str, object] = {
+            "value": self.value,
+            "class": self.kind,
+            "by": self.by,
+            "evidence": self.evidence,
+            "at": moment_text(self.at),
+        }
+        if self.withdrawal:
+            by, evidence, at = self.withdrawal
+            data["withdrawn"] = {"by": by, "evidence": evidence, "at": moment_text(at)}
+        return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,8 +199,9 @@ def traced(name: Callable[P, T]) -> Callable[P, T]: ...
 @overload
 def traced(name: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
 def traced(name: str | Callable[P, T] | None = None) -> Any:
-    """Decorate a tool, plain or async, with or without a name for it, so that each call is noted in the current run: worked, failed or denied.
+    """Decorate a tool, plain or async, so that each call is noted in the current run: worked, failed or denied.
 
+    Works as `@traced`, `@traced()` and `@traced("another name")`.
     A tool says that it was not allowed to run by raising ToolDenied. Outside of a run the tool simply runs.
     `asyncio.to_thread` takes the current run along; a bare thread or a pool does not, and needs
     `contextvars.copy_context().run`. A generator is noted as it is made, not as it is read.

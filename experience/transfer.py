@@ -199,22 +199,8 @@ def _line(record: Record, labels: Iterable[Label], supersedes: str | None) -> di
         ours["expires_at"] = moment_text(record.expires_at)
     if supersedes is not None:
         ours["supersedes"] = supersedes
-    ours["labels"] = [_label_to_json(label) for label in labels]
+    ours["labels"] = [label.to_json() for label in labels]
     return {**record.episode.to_json(), KEY: ours}
-
-
-def _label_to_json(label: Label) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "value": label.value,
-        "class": label.kind,
-        "by": label.by,
-        "evidence": label.evidence,
-        "at": moment_text(label.at),
-    }
-    if label.withdrawal:
-        by, evidence, at = label.withdrawal
-        data["withdrawn"] = {"by": by, "evidence": evidence, "at": moment_text(at)}
-    return data
 
 
 def _parsed(line: bytes | str) -> dict[str, Any]:
