@@ -70,6 +70,16 @@ class EmbeddingBackend:
             self._store.set_setting("encoder", self.encoder.name)
         return done
 
+    def vectors(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The episodes that can be found, ascending, and their unit vectors, a row each; what has none yet is left out."""
+        with self._store.alone():
+            self._follow()
+            ids, rows = self._columns.ids.copy(), self._columns.rows()
+            live = self._ids(*self._store.selection(indexed=True))
+        order = np.argsort(ids)
+        order = order[np.isin(ids[order], live)]
+        return ids[order], rows[order]
+
     def _catch_up(self) -> None:
         taken = self._pull(_CATCH_UP)
         if taken == _CATCH_UP and (missing := self.pending()):
@@ -196,6 +206,10 @@ class _Columns:
         kept = np.flatnonzero(np.isin(self._room[0, : self._count], ids))
         if len(kept) < self._count:
             self._vectors, self._room, self._count = self._vectors[:, kept], self._room[:, kept], len(kept)
+
+    def rows(self) -> NDArray[np.float32]:
+        """A copy, a vector a row."""
+        return np.ascontiguousarray(self._vectors[:, : self._count].T)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of each column with the query."""

@@ -6,7 +6,14 @@ store of hundreds nearly everything is found by both arms, and 60 then puts what
 one (`docs/decisions.md` has the figures).
 """
 
-from experience.protocols import Backend, Filter, Hit, Progress, check_k
+from typing import TYPE_CHECKING
+
+from experience.errors import InvalidInput
+from experience.protocols import Backend, Filter, Hit, Progress, VectorBackend, check_k
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _RRF_K = 10
 _DEPTH = 50
@@ -39,3 +46,10 @@ class HybridBackend:
     def refresh(self, progress: Progress | None = None) -> int:
         """Refresh both arms; how many episodes they took in."""
         return max(arm.refresh(progress) for arm in self._arms)
+
+    def vectors(self) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
+        """The vectors of the arm that has them. Raises InvalidInput when neither does."""
+        for arm in self._arms:
+            if isinstance(arm, VectorBackend):
+                return arm.vectors()
+        raise InvalidInput("neither arm of this backend has vectors; make one of them an embedding backend")

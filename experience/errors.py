@@ -2,9 +2,13 @@
 
     ExperienceError(Exception)
     ├── InvalidInput(ValueError)        an argument that cannot be used
-    │   └── InvalidEpisode              an episode, its text or its JSON breaks the format
+    │   ├── InvalidEpisode              an episode, its text or its JSON breaks the format
+    │   └── InvalidSkill                a SKILL.md, its name or its ledger breaks the format
     ├── RunConflict(ValueError)         a run_id or uid that already names another episode
-    ├── NotFound(LookupError)           no such episode or label in this namespace
+    ├── SkillConflict(ValueError)       a skill changed while something else was being done with it
+    ├── BadReply(ValueError)            a language model answered something that cannot be used
+    ├── ModelError(RuntimeError)        a language model did not answer
+    ├── NotFound(LookupError)           no such episode, label, skill or draft in this namespace
     ├── ToolDenied(PermissionError)     a tool was not allowed to run
     ├── StoreError(OSError)             the file cannot be opened, read or written
     │   └── NewerSchema                 it was written by a newer release
@@ -36,8 +40,24 @@ class InvalidEpisode(InvalidInput):
     """An episode, its text or its JSON breaks the format."""
 
 
+class InvalidSkill(InvalidInput):
+    """A SKILL.md, its name or its ledger breaks the format."""
+
+
 class RunConflict(ExperienceError, ValueError):
     """The run_id or uid already names an episode with other content."""
+
+
+class SkillConflict(ExperienceError, ValueError):
+    """A skill is not what it was when something was decided about it; nothing was written."""
+
+
+class BadReply(ExperienceError, ValueError):
+    """A language model answered something that cannot be used; the message shows the reply."""
+
+
+class ModelError(ExperienceError, RuntimeError):
+    """A language model did not answer: it failed, or took too long."""
 
 
 class ToolDenied(ExperienceError, PermissionError):
@@ -45,7 +65,7 @@ class ToolDenied(ExperienceError, PermissionError):
 
 
 class NotFound(ExperienceError, LookupError):
-    """No such episode or label in this namespace."""
+    """No such episode, label, skill or draft in this namespace."""
 
 
 class StoreError(ExperienceError, OSError):

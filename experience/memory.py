@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from experience.episode import Episode
-from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, check_k
+from experience.errors import InvalidInput
+from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, VectorBackend, check_k
 from experience.recalled import without_recalled
 from experience.store import SqliteStore
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Memory:
@@ -141,6 +146,15 @@ class Memory:
     def refresh(self, progress: Progress | None = None) -> int:
         """Let the backend take in what was recorded since the last time; how many episodes that were."""
         return self.backend.refresh(progress)
+
+    def vectors(self) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
+        """Ids of the runs that can be found, ascending, and the unit vectors of their situations, a row each.
+
+        Raises InvalidInput when the backend has none.
+        """
+        if not isinstance(self.backend, VectorBackend):
+            raise InvalidInput("this needs vectors of situations; open the memory with the backend hybrid or embedding")
+        return self.backend.vectors()
 
 
 def _without_copies(matches: Sequence[Match]) -> list[Match]:

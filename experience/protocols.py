@@ -7,7 +7,7 @@ text into vectors. Everything else here is a frozen value. There is no logic bey
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from experience.episode import Episode, checked_moment, checked_text, moment_text
 from experience.errors import InvalidInput
@@ -205,4 +205,13 @@ class Backend(Protocol):
 
     def refresh(self, progress: Progress | None = None) -> int:
         """Take in what has been recorded since; how many episodes that were. Safe to kill and to run twice."""
+        ...
+
+
+@runtime_checkable
+class VectorBackend(Backend, Protocol):
+    """A backend that has a vector of each situation, for what compares many runs with one another."""
+
+    def vectors(self) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
+        """Ids of the episodes that it can find, ascending, and their unit vectors, a row each."""
         ...

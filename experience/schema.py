@@ -93,7 +93,61 @@ def m002_what_is_derived(db: Database) -> None:
     )
 
 
-_HISTORY = (m001_episodes_and_labels, m002_what_is_derived)
+def m003_skills(db: Database) -> None:
+    """What was learned. Versions and drafts keep the exact bytes; runs are cited by id, and a citation may outlive its run."""
+    _run(
+        db,
+        # Every state a skill has been in, never changed: the last row of a name is how it stands.
+        """
+        CREATE TABLE skill_versions (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            name TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            content BLOB NOT NULL,
+            origin TEXT NOT NULL,
+            parent INTEGER,
+            evidence TEXT NOT NULL,
+            by TEXT NOT NULL,
+            note TEXT NOT NULL,
+            at TEXT NOT NULL,
+            UNIQUE (namespace, name, number)
+        )
+        """,
+        """
+        CREATE TABLE skill_drafts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            name TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            content BLOB NOT NULL,
+            base INTEGER,
+            base_content BLOB,
+            evidence TEXT NOT NULL,
+            flag TEXT NOT NULL,
+            note TEXT NOT NULL,
+            made_at TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'rejected')),
+            by TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            decided_at TEXT
+        )
+        """,
+        "CREATE INDEX skill_drafts_by_state ON skill_drafts (namespace, state, name)",
+        # Each try to revise a skill, whatever came of it: the caps count these.
+        """
+        CREATE TABLE skill_attempts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            name TEXT NOT NULL,
+            at TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX skill_attempts_by_name ON skill_attempts (namespace, name)",
+    )
+
+
+_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills)
 
 _migrations = Migrations("hardwon")
 for _step in _HISTORY:

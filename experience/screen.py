@@ -1,15 +1,65 @@
-"""Recorded text is not trusted: what must not reach a terminal as it is.
+"""Recorded text is not trusted: what must not reach a terminal, or an agent, as it is.
 
 A terminal acts upon control characters, and a reader upon what looks like another text than it is. Both are shown as
-escapes. It knows nothing of where text comes from or goes to.
+escapes. An agent acts upon sentences; those that a skill has no reason to hold are found and named, for a person to
+judge. It knows nothing of where text comes from or goes to.
 """
 
 import re
+from typing import NamedTuple
+
+from experience.errors import shown
+from experience.masking import masked
 
 # Controls other than the line break, line separators, direction marks, overrides and isolates, tag characters.
 _HIDDEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
+# What an agent reads and a person does not see: of the above without tabs, and characters of no width. Joiners between
+# letters of other scripts and within emoji have their use.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u115f\u1160\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
+)
+
+_OVERRIDE = re.compile(
+    r"""(?ix)
+    \b(?:ignore|disregard|forget|override|bypass|do\s+not\s+follow|don['’]t\s+follow)\s+(?:\w+\s+){0,4}?
+        (?:previous|prior|above|earlier|preceding|system|developer|safety|security|your|other|existing)\s+(?:\w+\s+){0,3}?
+        (?:instruction|prompt|rule|guideline|direction|message|polic|restriction|guardrail|training|context)\w*
+    | \b(?:you\s+are\s+now|from\s+now\s+on,?\s+you\s+are|pretend\s+(?:to\s+be|you\s+are)|act\s+as\s+(?:if\s+you\s+(?:are|were)\s+)?
+        (?:an?\s+)?(?:unrestricted|jailbroken|developer\s+mode|dan))\b
+    | \b(?:new|updated|real|hidden|secret)\s+(?:system\s+)?(?:instructions?|prompt)\s*:
+    | \b(?:reveal|print|show|leak|repeat|output|exfiltrate)\s+(?:\w+\s+){0,3}?(?:system\s+prompt|hidden\s+instructions|initial\s+instructions)
+    | \bwithout\s+(?:asking|telling|informing|notifying)\s+(?:the\s+)?(?:user|human|operator|owner)\b
+    | \bdo\s+not\s+(?:tell|inform|mention\s+(?:this|it)\s+to|notify)\s+(?:the\s+)?(?:user|human|operator|owner)\b
+    | (?:忽略|无视|忘记|不要遵守|無視)(?:.{0,12})(?:指令|提示|规则|规定|說明|说明|指示)
+    | (?:これまで|以前|上記|前)の?(?:.{0,8})(?:指示|命令|ルール)を?(?:無視|忘れ)
+    | (?:ignor(?:ier\w*|a|e|ez|ar|a\s+todas)|vergiss|oublie\w*|olvida\w*)\s+(?:\w+\s+){0,4}?
+        (?:anweisung\w*|regeln?|instruc\w+|consignes?|règles?|reglas?|istruzioni)
+    """
+)
+_TOOL_CALL = re.compile(
+    r"""(?ix)
+    </?\s*(?:antml:)?(?:tool_?calls?|tool_?use|tool_?results?|function_?calls?|function_?results?|invoke|parameter|system(?:-reminder)?|assistant)\b[^>\n]{0,200}>
+    | <\|[\w ]{1,40}\|> | \[/?INST\] | \[TOOL_(?:CALLS|RESULTS)\] | <</?SYS>>
+    | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*:
+    | ^\s*(?:\#{0,6}\s*)?(?:system|assistant|human|developer)\s*:\s
+    """,
+    re.MULTILINE,
+)
+_URL = re.compile(
+    r"(?i)\b(?:https?|ftp|file|data|javascript|ssh|git)\s?:(?://|[a-z]+/[a-z0-9.+-]+[;,])\S+|\bwww\.\S+\.\S+"
+)
+
+
+class Hazard(NamedTuple):
+    """Something in a text that an agent might obey, follow or give away."""
+
+    kind: str
+    """One of override, unseen, tool-call, url, secret."""
+    found: str
+    """The first of it, quoted and short; of a secret only what it is."""
 
 
 def visible(text: str) -> str:
@@ -20,6 +70,29 @@ def visible(text: str) -> str:
 def visible_json(written: str) -> str:
     """The same for JSON, with JSON's escapes: it stays the same data."""
     return _HIDDEN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
+
+
+def hazards(text: str) -> tuple[Hazard, ...]:
+    """What a text that an agent will follow has no reason to hold: at most one of a kind, in a fixed order.
+
+    Sentences that set other instructions aside (in a few languages) or hide from the user, characters nobody sees, what
+    looks like a call of a tool or a turn of a conversation, addresses, secrets. Shapes, not meaning: it misses what is
+    put in other words, and a person still has to read.
+    """
+    found = []
+    seen = _UNSEEN.sub("", text)  # what hides between letters must not hide a sentence
+    for kind, pattern, where in (
+        ("override", _OVERRIDE, seen),
+        ("unseen", _UNSEEN, text),
+        ("tool-call", _TOOL_CALL, seen),
+        ("url", _URL, seen),
+    ):
+        if match := pattern.search(where):
+            found.append(Hazard(kind, shown(visible(match.group().strip() or match.group()))))
+    _, secrets = masked(seen)
+    if secrets:
+        found.append(Hazard("secret", ", ".join(sorted(secrets))))
+    return tuple(found)
 
 
 def _utf16(char: str) -> list[int]:

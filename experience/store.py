@@ -138,7 +138,7 @@ class SqliteStore(SqliteFile):
         with self.write() as db:
             ids = self._ids_where("1")
             writing.drop(db, self.namespace, ids)
-            for table in ("settings", "removals"):
+            for table in ("settings", "removals", "skill_versions", "skill_drafts", "skill_attempts"):
                 db.execute(f"DELETE FROM {table} WHERE namespace = ?", (self.namespace,))
         return len(ids)
 

@@ -40,6 +40,7 @@ _WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
 # A run without spaces, or a run of word characters with the joints that identifiers have, a flag's dashes before it and
 # a language's plus or sharp after it.
 _CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORDLIKE = re.compile(rf"\S{{1,{_MOST_MARKS}}}")
 _PIECE = re.compile(rf"{_WORD}+")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -73,6 +74,23 @@ def tokens(text: str) -> list[str]:
 def has_words(text: str) -> bool:
     """Whether there is anything in a text to look for."""
     return next(_tokens(text, asking=True), None) is not None
+
+
+def stem(word: str) -> str:
+    """What an index makes of one word: case-folded and, when English letters, stemmed."""
+    return _normal(word)
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word begins in a script that puts no spaces between words."""
+    return bool(_UNSPACED_RUN.match(word))
+
+
+def cut_unspaced(text: str) -> tuple[list[str], list[str]]:
+    """The parts of a text in scripts that put spaces between words, and the pairs of characters of the others."""
+    runs = _UNSPACED_RUN.findall(text)
+    pairs = [run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))]
+    return [part for part in _UNSPACED_RUN.split(text) if part], pairs
 
 
 def query_terms(text: str) -> list[str]:

@@ -1,0 +1,191 @@
+"""What runs of one kind did: the tools in their common order, and what those that failed did differently.
+
+Counts only, from records; pure. How it is worded is `drafting`'s part.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from math import comb
+from typing import Any, Self
+
+from experience.episode import Episode
+from experience.learn.wording import Casing, Phrase, example, shared_phrases
+from experience.masking import masked
+from experience.protocols import Record
+
+_COMMON = 0.5  # of the runs that worked use a tool that is a step
+_MOST_STEPS = 10
+_MOST_PITFALLS = 5
+_CHANCE = 0.1  # one-sided Fisher's exact test: a difference likelier than this by chance is told only where it is whole
+_MOST_SHOWN = 12  # ids in a text
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A tool that most of the runs that worked used, in the place where it usually came."""
+
+    tool: str
+    runs: int
+    repeated: int
+    """How many of these used it more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pitfall:
+    """A tool that tells runs that failed from runs that worked."""
+
+    tool: str
+    kind: str
+    """skipped: those that failed left it out; used: those that failed used it; trouble: it failed or was denied."""
+    failed: int
+    """How many of those that failed."""
+    worked: int
+    """How many of those that worked did it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """The runs something was built on, as they stood then, and the days they began on."""
+
+    worked: tuple[int, ...] = ()
+    failed: tuple[int, ...] = ()
+    first: date | None = None
+    last: date | None = None
+
+    @classmethod
+    def of(cls, worked: Sequence[Record], failed: Sequence[Record]) -> Self:
+        """Ids ascending."""
+        days = sorted((run.episode.started_at or run.recorded_at).date() for run in (*worked, *failed))
+        return cls(
+            tuple(sorted(run.id for run in worked)),
+            tuple(sorted(run.id for run in failed)),
+            *((days[0], days[-1]) if days else (None, None)),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "worked": list(self.worked),
+            "failed": list(self.failed),
+            "first": self.first.isoformat() if self.first else None,
+            "last": self.last.isoformat() if self.last else None,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_json` gave."""
+        first, last = (date.fromisoformat(data[key]) if data.get(key) else None for key in ("first", "last"))
+        return cls(tuple(data["worked"]), tuple(data["failed"]), first, last)
+
+    @property
+    def ids(self) -> frozenset[int]:
+        return frozenset((*self.worked, *self.failed))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a draft is made from."""
+
+    worked: tuple[Episode, ...]
+    failed: tuple[Episode, ...]
+    citation: Citation
+    phrases: tuple[Phrase, ...] = ()
+    example: str = ""
+    steps: tuple[Step, ...] = field(default=())
+    pitfalls: tuple[Pitfall, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls, worked: Sequence[Record | Episode], failed: Sequence[Record | Episode] = (), casing: Casing | None = None
+    ) -> Self:
+        """What these runs show. `casing` tells names from words, best over all situations of the store."""
+        good, bad = ([run if isinstance(run, Episode) else run.episode for run in runs] for runs in (worked, failed))
+        situations = [episode.situation for episode in good]
+        casing = casing or Casing(situations)
+        records = [[run for run in runs if isinstance(run, Record)] for runs in (worked, failed)]
+        return cls(
+            tuple(good),
+            tuple(bad),
+            Citation.of(*records),
+            shared_phrases(situations, casing),
+            example(situations, casing),
+            common_steps(good),
+            pitfalls(good, bad),
+        )
+
+
+def common_steps(worked: Sequence[Episode]) -> tuple[Step, ...]:
+    """The tools that at least half of these runs used, in the order in which most of them first used them.
+
+    Of two tools that one comes first which more runs put first (Copeland's count); at most 10.
+    """
+    counts = Counter(tool for episode in worked for tool in set(episode.tools))
+    common = sorted(tool for tool, runs in counts.items() if runs >= _COMMON * len(worked))
+    firsts = [{tool: episode.tools.index(tool) for tool in set(episode.tools)} for episode in worked]
+
+    def lead(one: str, other: str) -> int:
+        both = [first for first in firsts if one in first and other in first]
+        return sum(1 if first[one] < first[other] else -1 for first in both)
+
+    wins = {tool: sum((lead(tool, other) > 0) - (lead(tool, other) < 0) for other in common if other != tool) for tool in common}  # fmt: skip
+    kept = set(sorted(common, key=lambda tool: (-counts[tool], tool))[:_MOST_STEPS])
+    repeated = Counter(tool for episode in worked for tool, times in Counter(episode.tools).items() if times > 1)
+    ordered = sorted(kept, key=lambda tool: (-wins[tool], -counts[tool], tool))
+    return tuple(Step(tool, counts[tool], repeated[tool]) for tool in ordered)
+
+
+def pitfalls(worked: Sequence[Episode], failed: Sequence[Episode]) -> tuple[Pitfall, ...]:
+    """What runs that failed did differently, the surest first, at most 5.
+
+    Told is a difference that chance makes at most once in ten times, or that is whole: all of one, none of the other.
+    """
+    if not worked or not failed:
+        return ()
+    good, bad = (Counter(tool for run in runs for tool in set(run.tools)) for runs in (worked, failed))
+    found: list[tuple[float, Pitfall]] = []
+    for tool in sorted({*good, *bad}):
+        have, had = bad[tool], good[tool]
+        missing = len(failed) - have
+        found.append((chance(missing, len(failed), len(worked) - had, len(worked)), Pitfall(tool, "skipped", missing, len(worked) - had)))  # fmt: skip
+        found.append((chance(have, len(failed), had, len(worked)), Pitfall(tool, "used", have, had)))
+    trouble, fine = (Counter(tool for run in runs for tool in set(troubled(run))) for runs in (failed, worked))
+    for tool in sorted(trouble):
+        sure = chance(trouble[tool], len(failed), fine[tool], len(worked))
+        found.append((sure, Pitfall(tool, "trouble", trouble[tool], fine[tool])))
+    told = [
+        (sure, pitfall)
+        for sure, pitfall in found
+        if sure <= _CHANCE or (pitfall.failed == len(failed) and not pitfall.worked)
+    ]
+    return tuple(pitfall for _, pitfall in sorted(told, key=lambda pair: (pair[0], pair[1].tool))[:_MOST_PITFALLS])
+
+
+def chance(hits: int, of: int, others: int, of_others: int) -> float:
+    """Fisher's exact test, one-sided: how often chance alone would put `hits` or more of all hits among the first `of`.
+
+    The upper tail of the hypergeometric distribution (Fisher, Statistical Methods for Research Workers, 1934).
+    """
+    total, marked = of + of_others, hits + others
+    tail = sum(comb(marked, k) * comb(total - marked, of - k) for k in range(hits, min(of, marked) + 1))
+    return tail / comb(total, of)
+
+
+def troubled(episode: Episode) -> tuple[str, ...]:
+    """The tools of a run that failed or were denied, as the recorder noted them."""
+    noted = episode.meta.get("tool_trouble")
+    calls = noted if isinstance(noted, Sequence) and not isinstance(noted, str) else ()
+    return tuple(str(call["name"]) for call in calls if isinstance(call, Mapping) and "name" in call)
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """Ids for people; of many the first."""
+    text = ", ".join(map(str, ids[:_MOST_SHOWN]))
+    return text if len(ids) <= _MOST_SHOWN else f"{text} and {len(ids) - _MOST_SHOWN} more"
+
+
+def safe_tool(tool: str) -> str:
+    """A tool's name as a skill writes it: one line, no back-tick, nothing secret, not too long."""
+    text, _ = masked(" ".join(tool.replace("`", "'").split()))
+    return text[:80]

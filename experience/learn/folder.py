@@ -1,0 +1,201 @@
+"""Skills in a folder, as agents read them: `<root>/<name>/SKILL.md`. Read leniently, written so that nothing is lost.
+
+A name is checked before any path is made of it. A file is written beside its place and moved there once it can be read
+back, and only over the very bytes that the writer expected to find. What the files mean is not its business.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from experience.errors import InvalidInput, InvalidSkill, SkillConflict, StoreError
+from experience.learn.skill import LONGEST_TEXT, Skill, checked_skill_name
+
+FILE = "SKILL.md"
+
+# Where agents look for a project's skills; those that are not named look in the first, or can be told to.
+AGENT_FOLDERS = {
+    "agents": ".agents/skills",
+    "amp": ".agents/skills",
+    "augment": ".augment/skills",
+    "claude-code": ".claude/skills",
+    "cline": ".agents/skills",
+    "codex": ".agents/skills",
+    "continue": ".continue/skills",
+    "crush": ".crush/skills",
+    "cursor": ".agents/skills",
+    "devin": ".devin/skills",
+    "droid": ".agents/skills",
+    "gemini-cli": ".agents/skills",
+    "github-copilot": ".agents/skills",
+    "goose": ".goose/skills",
+    "hermes-agent": ".hermes/skills",
+    "junie": ".junie/skills",
+    "kilo": ".agents/skills",
+    "kiro-cli": ".kiro/skills",
+    "openclaw": "skills",
+    "opencode": ".agents/skills",
+    "warp": ".agents/skills",
+    "zed": ".agents/skills",
+}
+
+
+class Problem(NamedTuple):
+    """A folder that holds no skill that can be read."""
+
+    folder: str
+    message: str
+
+
+class Found(NamedTuple):
+    """What a scan came upon, by name."""
+
+    skills: tuple[Skill, ...]
+    problems: tuple[Problem, ...]
+
+
+class SkillFolder:
+    """The skills under one root, which need not exist yet."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    @classmethod
+    def of_agent(cls, agent: str, project: Path | str = ".") -> "SkillFolder":
+        """Where an agent looks for a project's skills. Raises InvalidInput for one that is not known."""
+        if agent not in AGENT_FOLDERS:
+            raise InvalidInput(
+                f"there is no agent {agent!r}; choose one of {', '.join(AGENT_FOLDERS)}, or name a folder"
+            )
+        return cls(Path(project) / AGENT_FOLDERS[agent])
+
+    def path(self, name: str) -> Path:
+        """The file of a skill, links followed. Raises InvalidSkill for what is no name."""
+        return (self.root / checked_skill_name(name) / FILE).resolve()
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a skill's file, None when there is none. Raises InvalidSkill, StoreError."""
+        path = self.path(name)
+        try:
+            if path.stat().st_size > 4 * LONGEST_TEXT:
+                raise InvalidSkill(f"{path} has {path.stat().st_size} bytes, which is no skill any more")
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+    def scan(self) -> Found:
+        """Every skill under the root, and every folder whose SKILL.md is none. A missing root is an empty one."""
+        skills, problems = [], []
+        for folder in self._folders():
+            try:
+                content = self.read(folder)
+                if content is None:
+                    continue
+                skills.append(self._own(folder, content))
+            except (InvalidSkill, StoreError) as error:
+                problems.append(Problem(folder, str(error)))
+        return Found(tuple(skills), tuple(problems))
+
+    def write(self, name: str, content: bytes, expected: bytes | None = None) -> Path:
+        """Put a skill's file where there is none, or in place of `expected`. Content that stands there already is left.
+
+        Raises SkillConflict when something else stands there, InvalidSkill when the content is no skill of this name;
+        nothing is changed then.
+        """
+        path = self.path(name)
+        self._own(name, content)
+        with self._locked():
+            made = not path.parent.exists()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = _written_beside(path, content)
+            try:
+                there = self._checked(name, expected, content)
+                if there is None:
+                    _link(temporary, path)
+                elif there != content:
+                    temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+                if made and not path.exists():
+                    path.parent.rmdir()
+        return path
+
+    def remove(self, name: str, expected: bytes) -> bool:
+        """Take a skill's file away, and its folder when nothing else is in it; False when there was none.
+
+        Raises SkillConflict when the file is not what is expected.
+        """
+        path = self.path(name)
+        with self._locked():
+            if self.read(name) is None:
+                return False
+            self._checked(name, expected, expected)
+            path.unlink()
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
+        return True
+
+    def _folders(self) -> list[str]:
+        try:
+            return sorted(entry.name for entry in self.root.iterdir() if (entry / FILE).is_file())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise StoreError(f"cannot read {self.root}: {error.strerror}") from error
+
+    def _own(self, name: str, content: bytes) -> Skill:
+        skill = Skill.parse(content)
+        if skill.name != name:
+            raise InvalidSkill(f"the folder {name} holds a skill that calls itself {skill.name}; give both one name")
+        return skill
+
+    def _checked(self, name: str, expected: bytes | None, content: bytes) -> bytes | None:
+        """What stands there now, when it may be replaced by the content."""
+        there = self.read(name)
+        if there not in (None, expected, content):
+            state = "is there already" if expected is None else "has been changed by somebody else"
+            raise SkillConflict(f"{self.root / name / FILE} {state}; nothing was written: look at it, then decide anew")
+        return there
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer of ours at a time, in this root. Where directories cannot be locked, the bytes are still compared."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        handle = os.open(self.root, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".SKILL-", suffix=".tmp")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    if Path(temporary).read_bytes() != content:
+        raise StoreError(f"{temporary} does not hold what was written to it; check the disk")
+    return Path(temporary)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Put a new file in its place unless somebody has put one there, even just now."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError as error:
+        raise SkillConflict(f"{path} is there already; nothing was written: look at it, then decide anew") from error
+    except OSError:  # a file system without links
+        temporary.replace(path)

@@ -1,0 +1,256 @@
+"""What situations have in common, in their own words: the phrases that runs share, and never what only one of them said.
+
+A skill must say when it applies without telling whose flight it was. So what belongs to one run is left out: words that
+only one situation holds, numbers, dates, amounts, codes, addresses, quoted values, and names. Names are told by their
+capitals, as in truecasing (Lita and others, ACL 2003): a word that is written with a capital inside sentences more often
+than not is one. Pure: texts in, texts out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from experience.masking import masked
+from experience.tokens import STOP_WORDS, is_unspaced, stem
+
+_LONGEST_PHRASE = 5  # words
+_LONGEST_RUN = 8  # characters, where there are no spaces between words
+_MOST_TOKENS = 400  # of one situation; what comes later says little about what it is about
+_TOKEN = re.compile(
+    r"""(?x)
+    (?P<value> \[\w+\] | `[^`\n]{0,200}` | "[^"\n]{0,200}" | “[^”\n]{0,200}” | «[^»\n]{0,200}» | 「[^」\n]{0,200}」
+        | \w+://\S+ | [\w.+-]+@[\w.-]+ | (?:~|\.{0,2})(?:/[\w.@%+-]+)+/? | [\w@%+-]+(?:/[\w.@%+-]+){2,} | [A-Za-z]:\\\S+
+        | [$€£¥₹]\s?\d[\d.,]*\w* | \d[\d.,:/-]*\d?\s?[€%°] )
+    | (?P<word> [^\W_](?:[^\W]|[./:@-](?=[^\W_])|['’](?!s\b)(?=[^\W_]))* )
+    | (?P<genitive> ['’]s\b )
+    | (?P<end> [.!?;:,()\n。！？、，；：…|/—–-]+ )
+    """
+)
+_TECHNICAL = re.compile(r"[a-z]{1,8}\d{1,3}[a-z]{0,4}|\d[a-z]{1,3}")
+_MEASURE = re.compile(r"\d(?:st|nd|rd|th|am|pm|hr?s?|min|ms|s|kg|g|lbs?|km?|cm|mm|m|usd|eur|gbp|[kmgt]b|x|pt|d|w|y)")
+_SENTENCE_END = re.compile(r"[.!?\n。！？:]")
+_DATES = frozenset(
+    "january february march april june july august september october november december jan feb mar apr jun jul aug sept sep "
+    "oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri sat sun am pm est "
+    "pst cst edt pdt utc gmt".split()
+)
+_GREETINGS = frozenset(
+    "hi hello hey there please thanks thank dear sir madam good morning afternoon evening today i'm i'd i've i'll im id ive "
+    "need want like would let's help get got hoping wondering looking could trying some any many much about from also both "
+    "just really very more most so too out up down over only then now here other another one".split()
+)
+_LINKS = STOP_WORDS | _GREETINGS
+_GERMAN = frozenset("der die das und ist ein eine einen nicht mit für auf von zu den dem ich wie".split())
+_GERMAN_ENOUGH = 2
+
+
+class Token(NamedTuple):
+    """One word of a situation, or a place where a phrase ends."""
+
+    surface: str
+    key: str
+    """By which words are compared: its stem; empty for a place where a phrase ends, or where a value stood."""
+    initial: bool
+    """Whether it opens a sentence, where everything has a capital."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that situations share."""
+
+    text: str
+    support: int
+    """In how many runs."""
+
+
+class Casing:
+    """How words are written inside sentences, over all situations of a store."""
+
+    def __init__(self, situations: Iterable[str]) -> None:
+        self._seen: Counter[tuple[str, bool]] = Counter()
+        for situation in dict.fromkeys(situations):
+            for token in tokenised(situation):
+                if token.key and not token.initial:
+                    self._seen[token.surface.casefold(), token.surface[:1].isupper()] += 1
+
+    def is_name(self, token: Token, following: Token | None) -> bool:
+        """Whether a word is a name: capitals inside sentences, or before another name at the beginning of one."""
+        word = token.surface
+        if not word[:1].isupper() or token.key in _LINK_KEYS:
+            return False
+        if len(word) == 1:  # an initial
+            return True
+        low, high = (self._seen[word.casefold(), upper] for upper in (False, True))
+        if high > low:
+            return True
+        if not token.initial:
+            return high >= low
+        return low == 0 and following is not None and not following.initial and self.is_name(following, None)
+
+
+@lru_cache(maxsize=20_000)
+def tokenised(situation: str) -> tuple[Token, ...]:
+    """The words of a situation in order; values (numbers, dates, addresses, quotations) as empty keys."""
+    found: list[Token] = []
+    initial = True
+    text, _ = masked(situation)
+    for match in _TOKEN.finditer(text):
+        if len(found) >= _MOST_TOKENS:
+            break
+        if match["end"]:
+            found.append(Token(match["end"].strip(), "", initial=True))
+            letter = (
+                bool(found[-2:-1]) and len(found[-2].surface) == 1 and match["end"][0] == "."
+            )  # an initial: J. Smith
+            initial = (initial and not letter) or (bool(_SENTENCE_END.search(match["end"])) and not letter)
+            continue
+        if match["genitive"]:
+            continue
+        if match["value"]:
+            found.append(Token("…", "", initial=False))
+        elif is_unspaced(match["word"]):
+            found.extend(Token(char, char if char.isalpha() else "", initial=False) for char in match["word"])
+        else:
+            word = match["word"]
+            found.append(Token("…", "", initial=False) if _is_value(word) else Token(word, stem(word), initial=initial))
+        initial = False
+    return tuple(found)
+
+
+def _is_value(word: str) -> bool:
+    """A date, a number, a code: whatever holds a digit, but for technical words such as k8s, s3, oauth2 and 2fa."""
+    if word.casefold() in _DATES:
+        return True
+    return any(char.isdigit() for char in word) and not (_TECHNICAL.fullmatch(word) and not _MEASURE.fullmatch(word))
+
+
+def shared_phrases(situations: Sequence[str], casing: Casing, most: int = 4) -> tuple[Phrase, ...]:
+    """Phrases that at least half of the runs share (a third, when none is; all, when there are two), the widest spread first.
+
+    One situation a run, repeats being runs of their own. Where the situations differ, a phrase stands in at least two that
+    do; where they are all the same, names and values are what is left out. Order does not depend on the order of the runs.
+    """
+    counts = Counter(situations)
+    needed = 2 if len(counts) > 1 else 1
+    holders: dict[tuple[str, ...], list[str]] = {}
+    surfaces: dict[tuple[str, ...], Counter[str]] = {}
+    for situation in sorted(counts):
+        for key, surface in dict.fromkeys(_phrases(situation, casing)):
+            where = holders.setdefault(key, [])
+            if not where or where[-1] != situation:
+                where.append(situation)
+            surfaces.setdefault(key, Counter())[surface] += counts[situation]
+    support = {key: sum(counts[text] for text in where) for key, where in holders.items() if len(where) >= needed}
+    for share in (2, 3):
+        wide = {key: number for key, number in support.items() if number * share >= len(situations)}
+        if wide:
+            return _chosen(wide, surfaces, most)
+    return ()
+
+
+def example(situations: Sequence[str], casing: Casing, longest: int = 160) -> str:
+    """The situation that has most in common with the others, what is its own replaced by …; empty when little is left."""
+    distinct = sorted(set(situations))
+    spread = Counter(key for text in distinct for key in {token.key for token in tokenised(text) if token.key})
+    needed = min(2, len(distinct))
+
+    def shown(text: str) -> list[str]:
+        words = []
+        for token, following in _with_next(tokenised(text)):
+            kept = token.key in _LINK_KEYS or (
+                token.key and spread[token.key] >= needed and not casing.is_name(token, following)
+            )
+            if kept or (not token.key and token.initial):
+                words.append(token.surface)
+            elif not words or words[-1] != "…":
+                words.append("…")
+        return words
+
+    def worth(text: str) -> tuple[float, int, str]:
+        words = shown(text)
+        kept = sum(word != "…" and word.casefold() not in _LINKS for word in words)
+        return (-kept / (len(words) + 4), len(text), text)
+
+    words = shown(min(distinct, key=worth))
+    weighty = sum(word[:1].isalpha() and word.casefold() not in _LINKS for word in words)
+    if weighty < 2 or words.count("…") > weighty:  # noqa: PLR2004 (it would say too little)
+        return ""
+    return _joined(words, longest)
+
+
+def _joined(words: Sequence[str], longest: int) -> str:
+    text = ""
+    for word in words:
+        glued = not text or (not word[:1].isalnum() and word != "…") or (is_unspaced(word) and is_unspaced(text[-1]))
+        longer = text + ("" if glued else " ") + word
+        if len(longer) > longest - 2:
+            return f"{text.rstrip(' …')} …"
+        text = longer
+    text = re.sub(r"(?:…[\s.,;:!?]*){2,}", "… ", text)
+    return re.sub(r"…\s?[.,;:!?]+", "…", text).strip()
+
+
+def _with_next(tokens: Sequence[Token]) -> Iterable[tuple[Token, Token | None]]:
+    return [*pairwise(tokens), (tokens[-1], None)] if tokens else []
+
+
+def _phrases(situation: str, casing: Casing) -> Iterable[tuple[tuple[str, ...], str]]:
+    """Every run of words within a sentence that begins and ends with a word of weight, and holds no value and no name."""
+    segment: list[Token] = []
+    german = len({token.surface.casefold() for token in tokenised(situation)} & _GERMAN) >= _GERMAN_ENOUGH
+    for token, following in [*_with_next(tokenised(situation)), (Token("", "", initial=True), None)]:
+        if token.key and (german or not casing.is_name(token, following)):
+            segment.append(token)
+            continue
+        yield from _runs(segment)
+        segment = []
+
+
+def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
+    for start, first in enumerate(segment):
+        unspaced = is_unspaced(first.surface)
+        if not unspaced and first.surface.casefold() in _LINKS:
+            continue
+        for end in range(start + 1, min(len(segment), start + (_LONGEST_RUN if unspaced else _LONGEST_PHRASE)) + 1):
+            last = segment[end - 1]
+            if is_unspaced(last.surface) != unspaced:
+                break
+            if (unspaced and end - start < 2) or (not unspaced and last.surface.casefold() in _LINKS):  # noqa: PLR2004
+                continue
+            words = segment[start:end]
+            yield tuple(word.key for word in words), ("" if unspaced else " ").join(w.surface.lower() for w in words)
+
+
+def _chosen(
+    support: dict[tuple[str, ...], int], surfaces: dict[tuple[str, ...], Counter[str]], most: int
+) -> tuple[Phrase, ...]:
+    """The best phrases, none of them part of another."""
+
+    def worth(key: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+        weight = sum(word not in _LINK_KEYS for word in key)
+        return (-support[key] * (weight**0.7), key)
+
+    picked: list[tuple[str, ...]] = []
+    for key in sorted(support, key=worth):
+        weighty = {word for word in key if word not in _LINK_KEYS}
+        if not any(weighty & set(other) for other in picked):
+            picked.append(key)
+        if len(picked) == most:
+            break
+    return tuple(Phrase(_commonest(surfaces[key]), support[key]) for key in picked)
+
+
+def _commonest(counts: Counter[str]) -> str:
+    return min(counts, key=lambda text: (-counts[text], text))
+
+
+_LINK_KEYS = frozenset(map(stem, _LINKS))
+
+
+def weighty_words(phrase: str) -> list[str]:
+    """The words of a phrase that say what it is about; of a script without spaces the phrase as it is."""
+    return [word for word in phrase.split() if word not in _LINKS]
