@@ -16,7 +16,7 @@ import click
 
 from experience import __version__
 from experience.backends import NAMES
-from experience.commands import moving, reading, recording
+from experience.commands import learning, moving, reading, recording, skills
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
 from experience.screen import visible
@@ -94,6 +94,10 @@ for _command in (
     moving.export,
     moving.refresh,
     reading.info,
+    learning.distill,
+    learning.flags,
+    learning.revise,
+    skills.skills,
     reading.demo,
 ):
     main.add_command(_command)

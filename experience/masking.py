@@ -46,17 +46,17 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], _Check], ...] = (
     (
         "secret",
         re.compile(
-            r"(?i)[\w-]{0,64}(?:passw(?:or)?d|passphrase|secret|api[-_]?key|access[-_]?key|auth[-_]?token|private[-_]?key|token)"
+            r"(?i)(?:passw(?:or)?d|passphrase|secret|api[-_]?key|access[-_]?key|auth[-_]?token|private[-_]?key|token)"
             r"[\w-]{0,32}[\"']?\s{0,4}(?:=|:)\s{0,4}[\"']?[^\s\"',;]{6,}"
         ),
         _looks_random,
     ),
     ("email", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"), _ANY),
+    ("phone", re.compile(r"(?<!\w)\+\d{8,15}(?!\w)"), _ANY),
     ("card", re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])"), _luhn),
     ("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"), _ANY),
     ("ssn", re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"), _ANY),
     ("phone", re.compile(r"(?<![\w+.-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}(?![\w-])"), _ANY),
-    ("phone", re.compile(r"(?<!\w)\+\d{8,15}(?!\w)"), _ANY),
     ("address", re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"), _ANY),
 )  # fmt: skip
 

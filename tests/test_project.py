@@ -16,7 +16,9 @@ SOURCE = sorted(
 
 # One way down: a module imports from its own layer or a lower one. What stands higher imports what stands lower.
 LAYERS = [
-    {"errors", "screen"},
+    {"errors"},
+    {"masking"},
+    {"screen"},
     {"episode"},
     {"text"},
     {"protocols", "tokens"},
@@ -28,14 +30,14 @@ LAYERS = [
     {"overview", "transfer", "printing"},
     {"backends"},
     {"memory"},
-    {"tracing"},
+    {"learn", "tracing"},
     {"demo"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
 ]
 LAZY = {("episode", "text")}  # inside functions only: an episode renders itself, and its text is made of episodes
-WITHIN = {"backends", "commands"}  # rooms of several modules, which may use one another
+WITHIN = {"backends", "commands", "learn"}  # rooms of several modules, which may use one another
 
 
 def room(path):

@@ -18,7 +18,7 @@ from experience.protocols import Record
 _COMMON = 0.5  # of the runs that worked use a tool that is a step
 _MOST_STEPS = 10
 _MOST_PITFALLS = 5
-_CHANCE = 0.1  # one-sided Fisher's exact test: a difference likelier than this by chance is told only where it is whole
+CHANCE = 0.1  # one-sided Fisher's exact test: a difference likelier than this by chance is told only where it is whole
 _MOST_SHOWN = 12  # ids in a text
 
 
@@ -43,6 +43,8 @@ class Pitfall:
     """How many of those that failed."""
     worked: int
     """How many of those that worked did it too."""
+    chance: float = 0.0
+    """How often chance alone would part them so (Fisher's exact test, one-sided)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +146,16 @@ def pitfalls(worked: Sequence[Episode], failed: Sequence[Episode]) -> tuple[Pitf
     if not worked or not failed:
         return ()
     good, bad = (Counter(tool for run in runs for tool in set(run.tools)) for runs in (worked, failed))
-    found: list[tuple[float, Pitfall]] = []
-    for tool in sorted({*good, *bad}):
-        have, had = bad[tool], good[tool]
-        missing = len(failed) - have
-        found.append((chance(missing, len(failed), len(worked) - had, len(worked)), Pitfall(tool, "skipped", missing, len(worked) - had)))  # fmt: skip
-        found.append((chance(have, len(failed), had, len(worked)), Pitfall(tool, "used", have, had)))
     trouble, fine = (Counter(tool for run in runs for tool in set(troubled(run))) for runs in (failed, worked))
-    for tool in sorted(trouble):
-        sure = chance(trouble[tool], len(failed), fine[tool], len(worked))
-        found.append((sure, Pitfall(tool, "trouble", trouble[tool], fine[tool])))
-    told = [
-        (sure, pitfall)
-        for sure, pitfall in found
-        if sure <= _CHANCE or (pitfall.failed == len(failed) and not pitfall.worked)
+    counts = [(tool, "skipped", len(failed) - bad[tool], len(worked) - good[tool]) for tool in {*good, *bad}]
+    counts += [(tool, "used", bad[tool], good[tool]) for tool in {*good, *bad}]
+    counts += [(tool, "trouble", trouble[tool], fine[tool]) for tool in trouble]
+    found = [
+        Pitfall(tool, kind, hits, others, chance(hits, len(failed), others, len(worked)))
+        for tool, kind, hits, others in counts
     ]
-    return tuple(pitfall for _, pitfall in sorted(told, key=lambda pair: (pair[0], pair[1].tool))[:_MOST_PITFALLS])
+    told = [p for p in found if p.chance <= CHANCE or (p.failed == len(failed) and not p.worked)]
+    return tuple(sorted(told, key=lambda p: (p.chance, p.tool, p.kind))[:_MOST_PITFALLS])
 
 
 def chance(hits: int, of: int, others: int, of_others: int) -> float:

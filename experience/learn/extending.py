@@ -1,8 +1,10 @@
 """What runs show that a skill does not say, added to it: a few bullets, the rest of the file untouched. Pure."""
 
 from experience.learn.drafting import pitfall_text
-from experience.learn.evidence import Evidence, safe_tool
+from experience.learn.evidence import CHANCE, Evidence, safe_tool
 from experience.learn.skill import Skill, with_bullets
+
+_ENOUGH_RUNS = 4  # that worked, before a tool that a skill does not name is missed in it
 
 
 def extended(skill: Skill, evidence: Evidence) -> Skill | None:
@@ -12,8 +14,8 @@ def extended(skill: Skill, evidence: Evidence) -> Skill | None:
     Raises InvalidSkill.
     """
     body = with_bullets(skill.body, "Pitfalls", missing_pitfalls(skill, evidence))
-    if any(named(skill.body, step.tool) for step in evidence.steps):
-        runs = len(evidence.worked)
+    runs = len(evidence.worked)
+    if runs >= _ENOUGH_RUNS and any(named(skill.body, step.tool) for step in evidence.steps):
         steps = [
             f"`{safe_tool(step.tool)}` was called too in {step.runs} of {runs} runs that worked."
             for step in evidence.steps
@@ -27,6 +29,8 @@ def missing_pitfalls(skill: Skill, evidence: Evidence) -> list[str]:
     """Pitfalls that the skill does not name yet, in numbers; the numbers alone are nothing new."""
     found = []
     for pitfall in evidence.pitfalls:
+        if pitfall.chance > CHANCE:
+            continue  # enough for a draft of its own runs, not to change what stands
         text = pitfall_text(pitfall, len(evidence.failed), len(evidence.worked))
         if text.split(" in ", 1)[0] not in skill.body:
             found.append(text)

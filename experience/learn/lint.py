@@ -24,6 +24,7 @@ from experience.screen import hazards
 _KNOWN = {"name", "description", "license", "compatibility", "allowed-tools", "metadata"}
 _SHORT_DESCRIPTION, _SHORT_BODY, _BARE_DESCRIPTION = 30, 50, 60  # bytes
 _LONG_WORD, _MOST_ALIKE, _LEAST_SHARED = 5, 0.5, 4
+_CODE = re.compile(r"`[^`\n]*`")  # tools, which skills of one kind share
 _CUE = re.compile(
     r"(?i)\buse (?:when|for|after|before|this skill|any ?time|it when|to)\b|\bany time (?:a|the)\b|\bwhen(?:ever)? the user\b"
     r"|\b(?:trigger|activate|invoke|call|applie|applies|run)s? (?:this )?(?:skill )?when\b|\bwhen (?:asked|the task|a task)\b"
@@ -93,4 +94,4 @@ def lint_together(skills: Sequence[Skill]) -> tuple[Finding, ...]:
 
 
 def _long_words(text: str) -> Iterable[str]:
-    return (word for word in re.findall(r"[^\W_]+", text.lower()) if len(word.encode()) >= _LONG_WORD)
+    return (word for word in re.findall(r"[^\W_]+", _CODE.sub(" ", text.lower())) if len(word.encode()) >= _LONG_WORD)

@@ -1,4 +1,4 @@
-"""Why nothing was distilled, each reason with its numbers. A refusal is a value: nothing went wrong."""
+"""Why nothing was distilled, or revised: each reason with its numbers. A refusal is a value: nothing went wrong."""
 
 from dataclasses import dataclass
 
@@ -137,4 +137,104 @@ Refusal = (
     | Covered
     | Waiting
     | DecidedBefore
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSucceeded:
+    """The run that the skill is blamed for worked."""
+
+    def __str__(self) -> str:
+        return "the run succeeded, so it shows no fault"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillNotUsedInEpisode:
+    """The run did not follow the skill."""
+
+    skill: str
+
+    def __str__(self) -> str:
+        return f"the run did not follow {self.skill}"
+
+
+@dataclass(frozen=True, slots=True)
+class LifetimeCapReached:
+    """The skill was revised often enough for a lifetime; retire it, or rewrite it by hand."""
+
+    revision: int
+    max: int
+
+    def __str__(self) -> str:
+        return f"{self.revision} revisions were tried in its life; {self.max} are allowed: rewrite it by hand, or retire it"
+
+
+@dataclass(frozen=True, slots=True)
+class DailyCapReached:
+    """The skill was revised often enough for a day."""
+
+    today: int
+    max: int
+    date: str
+
+    def __str__(self) -> str:
+        return f"{self.today} revisions were tried on {self.date}; {self.max} a day are allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class NotFlagged:
+    """The runs do not convict the skill, and nobody named one that shows its fault."""
+
+    skill: str
+    followed: int
+    failed: int
+    q_value: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.skill} is not flagged: {self.failed} of {self.followed} runs that followed it failed "
+            f"(q {self.q_value:.2f}); name a run with --episode to revise it all the same"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToChange:
+    """The evidence supports no change, or the model sees the fault elsewhere."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class LosesSteps:
+    """The proposal no longer names tools that the runs behind the skill used, and does not say why."""
+
+    tools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"the proposal drops {', '.join(self.tools)}, which the runs behind the skill used, and does not say why"
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """The proposal has outgrown its bound."""
+
+    got: int
+    max: int
+
+    def __str__(self) -> str:
+        return f"the proposal has {self.got} characters; {self.max} are allowed"
+
+
+RevisionRefusal = (
+    EpisodeSucceeded
+    | SkillNotUsedInEpisode
+    | LifetimeCapReached
+    | DailyCapReached
+    | NotFlagged
+    | NothingToChange
+    | LosesSteps
+    | TooLarge
 )

@@ -1,0 +1,132 @@
+"""`skills approve`, `reject`, `rollback`, `retire`, `export`: what a person decides about skills."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from experience.commands.common import Settings, print_json, remark, wants_json
+from experience.commands.learning import folder_from, skills_folder, whoever
+from experience.errors import NotFound
+
+if TYPE_CHECKING:
+    from experience.learn.library import SkillLibrary
+    from experience.learn.versions import Draft
+    from experience.store import SqliteStore
+
+by_option = click.option("--by", default=whoever, show_default="the user", metavar="NAME", help="Who decides.")
+
+
+def library_of(store: "SqliteStore") -> "SkillLibrary":
+    """The skills of a store."""
+    from experience.learn.library import SkillLibrary
+
+    return SkillLibrary(store)
+
+
+def _waiting(library: "SkillLibrary", which: str) -> "Draft":
+    """The draft of this number, or the one that waits for a skill of this name."""
+    if which.isdecimal() and len(which) < 19:  # noqa: PLR2004 (what SQLite can hold)
+        return library.draft(int(which))
+    if draft := library.waiting(which):
+        return draft
+    raise NotFound(f"no draft waits for {which!r}; see: experience skills drafts")
+
+
+@click.command()
+@click.argument("which", nargs=-1, required=True, metavar="DRAFT...")
+@click.option("--despite-hazards", is_flag=True, help="Also where the screen has found something; read it first.")
+@by_option
+@skills_folder
+@wants_json
+@click.pass_obj
+def approve(settings: Settings, /, which: tuple[str, ...], *, despite_hazards: bool, by: str, **named: Any) -> None:
+    """Make drafts the newest versions of their skills, and write them into the folder."""
+    from experience.learn import reports
+
+    folder = folder_from(**named)
+    made = []
+    with settings.store() as store:
+        library = library_of(store)
+        for one in which:
+            version = library.approve(_waiting(library, one).id, folder, by=by, despite_hazards=despite_hazards)
+            made.append(reports.version_json(version))
+            remark(f"{version.name} version {version.number} is in {folder.path(version.name)}")
+    if settings.json:
+        print_json(made)
+
+
+@click.command()
+@click.argument("which", metavar="DRAFT")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept.")
+@by_option
+@wants_json
+@click.pass_obj
+def reject(settings: Settings, /, which: str, reason: str, by: str) -> None:
+    """Refuse a draft for good; it is not made again from the same runs."""
+    from experience.learn import reports
+
+    with settings.store() as store:
+        library = library_of(store)
+        draft = library.reject(_waiting(library, which).id, reason, by=by)
+    if settings.json:
+        print_json(reports.draft_json(draft))
+    else:
+        remark(f"draft {draft.id} ({draft.name}) is rejected")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("version", type=int, required=False)
+@click.option("--note", default="", metavar="TEXT", help="Why; it is kept.")
+@by_option
+@skills_folder
+@wants_json
+@click.pass_obj
+def rollback(settings: Settings, /, name: str, version: int | None, note: str, by: str, **named: Any) -> None:
+    """Bring back VERSION of the skill NAME, by default the one that the newest came from."""
+    from experience.learn import reports
+
+    folder = folder_from(**named)
+    with settings.store(create=True) as store:
+        made = library_of(store).rollback(name, folder, by=by, number=version, note=note)
+    if settings.json:
+        print_json(reports.version_json(made))
+    else:
+        remark(f"{name} is as in version {made.parent} again, as version {made.number}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept.")
+@by_option
+@skills_folder
+@wants_json
+@click.pass_obj
+def retire(settings: Settings, /, name: str, reason: str, by: str, **named: Any) -> None:
+    """Take the skill NAME out of the folder; its history stays, and rollback brings it back."""
+    from experience.learn import reports
+
+    folder = folder_from(**named)
+    with settings.store(create=True) as store:
+        made = library_of(store).retire(name, folder, by=by, reason=reason)
+    if settings.json:
+        print_json(reports.version_json(made))
+    else:
+        remark(f"{name} is retired; experience skills rollback {name} brings it back")
+
+
+@click.command()
+@click.argument("name", nargs=-1)
+@skills_folder
+@wants_json
+@click.pass_obj
+def export(settings: Settings, /, name: tuple[str, ...], skills: Path | None, agent: str | None) -> None:
+    """Write the newest versions of all skills (or of NAME) into a folder, over nothing but older versions of theirs."""
+    folder = folder_from(skills, agent)
+    with settings.store() as store:
+        paths = [str(path) for path in library_of(store).export(folder, name)]
+    if settings.json:
+        print_json(paths)
+    else:
+        remark(f"wrote {len(paths)} skills to {folder.root}")
