@@ -1,6 +1,5 @@
 """A SKILL.md: read leniently, written strictly, lying in a folder, looked over by a linter."""
 
-import os
 import subprocess
 import sys
 from datetime import date
@@ -208,7 +207,7 @@ def test_a_file_is_only_written_over_what_was_expected(tmp_path):
     folder.write("deploy", second, first)
 
     assert folder.read("deploy") == second
-    assert os.listdir(tmp_path / "deploy") == ["SKILL.md"]
+    assert [path.name for path in (tmp_path / "deploy").iterdir()] == ["SKILL.md"]
 
 
 def test_what_cannot_be_loaded_is_not_written_and_leaves_no_folder(tmp_path):
@@ -224,7 +223,12 @@ def test_no_path_is_made_of_what_is_no_name(tmp_path):
     folder = SkillFolder(tmp_path / "skills")
     (tmp_path / "SKILL.md").write_text(GOOD.text)
     for name in ("..", "../x", "a/b", "", "."):
-        for act in (folder.read, folder.path, lambda name: folder.write(name, b""), lambda name: folder.remove(name, b"")):
+        for act in (
+            folder.read,
+            folder.path,
+            lambda name: folder.write(name, b""),
+            lambda name: folder.remove(name, b""),
+        ):
             with pytest.raises(InvalidSkill):
                 act(name)
 
@@ -240,7 +244,7 @@ def test_removing_takes_the_folder_only_when_nothing_else_is_in_it(tmp_path):
         folder.remove("deploy", b"other")
     assert folder.remove("deploy", content)
 
-    assert os.listdir(tmp_path / "deploy") == ["notes.md"]
+    assert [path.name for path in (tmp_path / "deploy").iterdir()] == ["notes.md"]
     assert not folder.remove("deploy", content)
 
 
@@ -268,7 +272,9 @@ def test_the_linter_knows_its_rules():
 
 def test_the_linter_sees_skills_that_get_in_each_others_way():
     one = Skill.new("deploysite", "Deploys production websites after building release artifacts. Use when ready.", BODY)
-    other = Skill.new("deploy-site", "Deploys production websites after building release artifacts. Use when asked.", BODY)
+    other = Skill.new(
+        "deploy-site", "Deploys production websites after building release artifacts. Use when asked.", BODY
+    )
 
     assert [finding.rule for finding in lint_together([one, other])] == ["X1", "X2"]
     assert lint_together([one, GOOD]) == ()

@@ -5,7 +5,7 @@ back, and only over the very bytes that the writer expected to find. What the fi
 """
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,21 +109,30 @@ class SkillFolder:
         """
         path = self.path(name)
         self._own(name, content)
-        with self._locked():
-            made = not path.parent.exists()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = _written_beside(path, content)
-            try:
-                there = self._checked(name, expected, content)
-                if there is None:
-                    _link(temporary, path)
-                elif there != content:
-                    temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-                if made and not path.exists():
-                    path.parent.rmdir()
+        try:
+            with self._locked():
+                self._put(name, path, content, expected)
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(f"cannot write {path}: {error.strerror}; nothing was changed") from error
         return path
+
+    def _put(self, name: str, path: Path, content: bytes, expected: bytes | None) -> None:
+        made = not path.parent.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".SKILL-{secrets.token_hex(8)}.tmp")
+        try:
+            _write_beside(temporary, path, content)
+            there = self._checked(name, expected, content)
+            if there is None:
+                _link(temporary, path)
+            elif there != content:
+                temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+            if made and not path.exists():
+                path.parent.rmdir()
 
     def remove(self, name: str, expected: bytes) -> bool:
         """Take a skill's file away, and its folder when nothing else is in it; False when there was none.
@@ -179,16 +188,16 @@ class SkillFolder:
             os.close(handle)
 
 
-def _written_beside(path: Path, content: bytes) -> Path:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".SKILL-", suffix=".tmp")
-    with os.fdopen(descriptor, "wb") as file:
+def _write_beside(temporary: Path, path: Path, content: bytes) -> None:
+    """Write what is to become `path`, with its mode, down to the disk, and read it back."""
+    with temporary.open("xb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-        Path(temporary).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-    if Path(temporary).read_bytes() != content:
+    if path.exists():
+        temporary.chmod(path.stat().st_mode & 0o777)
+    if temporary.read_bytes() != content:
         raise StoreError(f"{temporary} does not hold what was written to it; check the disk")
-    return Path(temporary)
 
 
 def _link(temporary: Path, path: Path) -> None:

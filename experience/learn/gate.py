@@ -21,7 +21,7 @@ from experience.learn.refusals import (
 )
 from experience.learn.skill import Skill
 from experience.protocols import Record
-from experience.tokens import cut_unspaced
+from experience.tokens import cut_unspaced, is_unspaced
 
 _STOP = frozenset(
     "this that with from into then than them they have been were will would should could when what which while after before "
@@ -44,6 +44,7 @@ class DistillPolicy:
     min_tool_calls: int = 4
     min_distinct_tools: int = 2
     min_situation_chars: int = 16
+    """Of the longest situation, trimmed; a character of a script without spaces counts as two."""
     similarity_threshold: float = 0.6
     """From which overlap of words on (0 to 1, inclusive) a situation belongs to a skill that is there."""
     min_support: int = 2
@@ -89,7 +90,7 @@ def gate(
         return TooFewToolCalls(len(tools), policy.min_tool_calls)
     if len(set(tools)) < policy.min_distinct_tools:
         return TooFewDistinctTools(len(set(tools)), policy.min_distinct_tools)
-    longest = max(len(episode.situation.strip()) for episode in episodes)
+    longest = max(_length(episode.situation.strip()) for episode in episodes)
     if longest < policy.min_situation_chars:
         return SituationTooShort(longest, policy.min_situation_chars)
     if len(runs) > 1:
@@ -135,6 +136,11 @@ def is_success(run: Record | Episode, policy: DistillPolicy = DistillPolicy()) -
 @lru_cache(maxsize=4096)
 def _known(skill: Known | Skill) -> Known:
     return skill if isinstance(skill, Known) else Known.of(skill)
+
+
+def _length(text: str) -> int:
+    """Characters, those of scripts without spaces as two: they say as much."""
+    return len(text) + sum(map(is_unspaced, text))
 
 
 def _episode(run: Record | Episode) -> Episode:
