@@ -40,7 +40,7 @@ class Blame:
     error: float
     """Standard deviation of the posterior there."""
     chance: float
-    """One-sided p-value: how often a skill without effect would look as guilty (likelihood ratio, penalised)."""
+    """One-sided p-value: how often a skill without effect would look as guilty (likelihood ratio)."""
 
 
 def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequence[int]) -> dict[str, Blame]:
@@ -64,7 +64,8 @@ def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequen
         if effect > 0:
             without = np.ones(len(names) + 1, dtype=bool)
             without[at] = False
-            chance = upper_tail(float(np.sqrt(max(0.0, 2 * (value - model.fit(without, effects)[1])))))
+            null, least = model.fit(without, effects)
+            chance = upper_tail(float(np.sqrt(max(0.0, 2 * (value - least)) / model.share(null, at))))
         found[name] = Blame(effect, float(errors[at]), chance)
     return found
 
@@ -120,6 +121,13 @@ class _Model:
         """Standard deviations of the effects of skills (the base first), kinds being unknown too."""
         reduced, _, _ = self._reduced(self._weights(*effects))
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(reduced))))
+
+    def share(self, effects: tuple[Floats, Floats], at: int) -> float:
+        """The part of an effect that its prior leaves, if all others were known: what the prior takes from a likelihood
+        ratio for want of runs is given back, what it takes because skills come together is not.
+        """  # noqa: D205
+        information = float(self._weights(*effects) @ self._design[:, at] ** 2)
+        return information / (information + float(self._precision[at]))
 
     def _logits(self, fixed: Floats, of_kinds: Floats) -> Floats:
         logits = self._design @ fixed

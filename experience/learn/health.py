@@ -1,8 +1,9 @@
 """How skills do: from the runs that followed each, against runs of the same kind that did not.
 
 Everything is worked out from the labels as they stand now. A skill is convicted only when three things agree: runs that
-followed it fail more often than their like (posterior of the difference), the blame it gets beside the other skills of
-those runs stands out among all skills tested (false discovery rate), and it is more than one failure or two.
+followed it fail more often than their like (posterior of the difference), it gets the blame beside the other skills of
+those runs, each so clearly that it stands out among all skills tested (the weaker of both decides, under a false
+discovery rate), and it is more than one failure or two.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,6 @@ class HealthPolicy:
 
     false_discovery_rate: float = 0.05
     """Share of convictions that may be wrong, over all skills together."""
-    min_probability_of_harm: float = 0.95
     min_failures: int = 3
     """Failed runs that followed it."""
 
@@ -69,7 +69,7 @@ class SkillHealth:
     blame: Blame
     """Its share beside the other skills of its runs."""
     q_value: float
-    """The share of false convictions if everything that stands out as much were convicted."""
+    """The share of false convictions if everything that stands out as much, in both ways, were convicted."""
     convicted: bool
     causes: dict[str, float]
     """The probability of each verdict, the likeliest first."""
@@ -198,16 +198,17 @@ def ended(record: Record) -> bool | None:
 
 def _judged(found: Sequence[SkillHealth], policy: HealthPolicy) -> list[SkillHealth]:
     """With q-values and convictions: one family of tests for skills, one for revisions."""
-    guilt = false_discovery([one.blame.chance for one in found])
+    guilt = false_discovery([max(one.blame.chance, 1 - one.probability_of_harm) for one in found])
     revised = [one for one in found if one.rollback_to is not None]
     worse = dict(zip((one.skill for one in revised), false_discovery([one.risen for one in revised]), strict=True))
     judged = []
     for one, q_value in zip(found, guilt, strict=True):
         enough = one.followed.failed >= policy.min_failures
         back = enough and worse.get(one.skill, 1.0) <= policy.false_discovery_rate
-        harmful = q_value <= policy.false_discovery_rate and one.probability_of_harm >= policy.min_probability_of_harm
-        rollback_to = one.rollback_to if back else None
-        judged.append(replace(one, q_value=q_value, convicted=back or (enough and harmful), rollback_to=rollback_to))
+        convicted = back or (enough and q_value <= policy.false_discovery_rate)
+        judged.append(
+            replace(one, q_value=q_value, convicted=convicted, rollback_to=one.rollback_to if back else None)
+        )
     return sorted(judged, key=lambda one: (not one.convicted, one.q_value, -one.probability_of_harm, one.skill))
 
 
