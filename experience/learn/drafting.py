@@ -26,7 +26,7 @@ _MOST_STEPS = 20
 _MOST_WORDS, _ENOUGH_WORDS = 4, 2  # of a name
 _LONGEST_CUE, _LONGEST_TAIL = 160, 200  # bytes
 _MOST_NAMED = 5  # tools in a description
-_MOST_SAID = 3  # phrases in a description
+_MOST_SAID = 4  # phrases in a description
 _LONGEST_REPLY_SHOWN = 400
 
 
@@ -53,7 +53,8 @@ def written(evidence: Evidence, taken: Collection[str] = ()) -> Fields:
         if said
         else f"Use when the task calls for {_listed(tools[-2:])}."
     )
-    title = name.replace("-", " ").title()
+    told = evidence.phrases[0].text if evidence.phrases else ""
+    title = name.replace("-", " ").title() if told.isascii() else told  # in its own script
     doing = f"{title}: {_in_order(tools)}." if tools else f"{title}."
     return Fields(
         name,

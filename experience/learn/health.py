@@ -206,9 +206,7 @@ def _judged(found: Sequence[SkillHealth], policy: HealthPolicy) -> list[SkillHea
         enough = one.followed.failed >= policy.min_failures
         back = enough and worse.get(one.skill, 1.0) <= policy.false_discovery_rate
         convicted = back or (enough and q_value <= policy.false_discovery_rate)
-        judged.append(
-            replace(one, q_value=q_value, convicted=convicted, rollback_to=one.rollback_to if back else None)
-        )
+        judged.append(replace(one, q_value=q_value, convicted=convicted, rollback_to=one.rollback_to if back else None))
     return sorted(judged, key=lambda one: (not one.convicted, one.q_value, -one.probability_of_harm, one.skill))
 
 

@@ -18,7 +18,8 @@ from experience.masking import masked
 from experience.tokens import STOP_WORDS, is_unspaced, stem
 
 _LONGEST_PHRASE = 5  # words
-_LONGEST_RUN = 8  # characters, where there are no spaces between words
+_ENOUGH_SAID = 3  # words of weight
+_LONGEST_RUN = 12  # characters, where there are no spaces between words
 _MOST_TOKENS = 400  # of one situation; what comes later says little about what it is about
 _TOKEN = re.compile(
     r"""(?x)
@@ -43,7 +44,14 @@ _GREETINGS = frozenset(
     "need want like would let's help get got hoping wondering looking could trying some any many much about from also both "
     "just really very more most so too out up down over only then now here other another one".split()
 )
-_LINKS = STOP_WORDS | _GREETINGS
+_ELSEWHERE = frozenset(  # of other languages, the words that link
+    "der die das den dem des und ist ein eine einen einem für mit auf von zu im am ich wir mir wie nicht bitte bei aus "
+    "le la les un une du de et est pour avec sur dans que qui je nous vous mon ma mes ne pas au aux ce cette "
+    "el los las y es para con en por se mi su del al lo os um uma do da dos das com em na nos il gli di che per nel della "
+    "на в и по с из за к о у для мне мою мой моя это что как не".split()
+)
+_LINKS = STOP_WORDS | _GREETINGS | _ELSEWHERE
+_LINK_CHARS = frozenset("的了吗把我你您他她帮并与呢吧这那をはがの")  # between words, where nothing else parts them
 _GERMAN = frozenset("der die das und ist ein eine einen nicht mit für auf von zu den dem ich wie".split())
 _GERMAN_ENOUGH = 2
 
@@ -113,7 +121,9 @@ def tokenised(situation: str) -> tuple[Token, ...]:
         if match["value"]:
             found.append(Token("…", "", initial=False))
         elif is_unspaced(match["word"]):
-            found.extend(Token(char, char if char.isalpha() else "", initial=False) for char in match["word"])
+            for char in match["word"]:
+                linked = char in _LINK_CHARS or not char.isalpha()
+                found.append(Token(char, "" if linked else char, initial=linked))
         else:
             word = match["word"]
             found.append(Token("…", "", initial=False) if _is_value(word) else Token(word, stem(word), initial=initial))
@@ -138,8 +148,10 @@ def shared_phrases(situations: Sequence[str], casing: Casing, most: int = 4) -> 
     needed = 2 if len(counts) > 1 else 1
     holders: dict[tuple[str, ...], list[str]] = {}
     surfaces: dict[tuple[str, ...], Counter[str]] = {}
+    places: dict[tuple[str, ...], int] = {}
     for situation in sorted(counts):
-        for key, surface in dict.fromkeys(_phrases(situation, casing)):
+        for place, (key, surface) in enumerate(dict.fromkeys(_phrases(situation, casing, opening=needed == 1))):
+            places.setdefault(key, place)
             where = holders.setdefault(key, [])
             if not where or where[-1] != situation:
                 where.append(situation)
@@ -148,7 +160,7 @@ def shared_phrases(situations: Sequence[str], casing: Casing, most: int = 4) -> 
     for share in (2, 3):
         wide = {key: number for key, number in support.items() if number * share >= len(situations)}
         if wide:
-            return _chosen(wide, surfaces, most)
+            return _chosen(wide, surfaces, places, most)
     return ()
 
 
@@ -198,16 +210,30 @@ def _with_next(tokens: Sequence[Token]) -> Iterable[tuple[Token, Token | None]]:
     return [*pairwise(tokens), (tokens[-1], None)] if tokens else []
 
 
-def _phrases(situation: str, casing: Casing) -> Iterable[tuple[tuple[str, ...], str]]:
-    """Every run of words within a sentence that begins and ends with a word of weight, and holds no value and no name."""
+def _phrases(situation: str, casing: Casing, *, opening: bool) -> Iterable[tuple[tuple[str, ...], str]]:
+    """Every run of words within a sentence that begins and ends with a word of weight, and holds no value and no name.
+
+    With `opening` only from the first sentences, where one that stands for itself says what it is about.
+    """
     segment: list[Token] = []
     german = len({token.surface.casefold() for token in tokenised(situation)} & _GERMAN) >= _GERMAN_ENOUGH
-    for token, following in [*_with_next(tokenised(situation)), (Token("", "", initial=True), None)]:
+    tokens = _opening(tokenised(situation)) if opening else tokenised(situation)
+    for token, following in [*_with_next(tokens), (Token("", "", initial=True), None)]:
         if token.key and (german or not casing.is_name(token, following)):
             segment.append(token)
             continue
         yield from _runs(segment)
         segment = []
+
+
+def _opening(tokens: Sequence[Token]) -> Sequence[Token]:
+    """The first sentence, and those after it until some words of weight have been said."""
+    weighty = 0
+    for at, token in enumerate(tokens):
+        weighty += bool(token.key) and token.surface.casefold() not in _LINKS
+        if weighty >= _ENOUGH_SAID and _SENTENCE_END.search(token.surface):
+            return tokens[:at]
+    return tokens
 
 
 def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
@@ -226,13 +252,16 @@ def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _chosen(
-    support: dict[tuple[str, ...], int], surfaces: dict[tuple[str, ...], Counter[str]], most: int
+    support: dict[tuple[str, ...], int],
+    surfaces: dict[tuple[str, ...], Counter[str]],
+    places: dict[tuple[str, ...], int],
+    most: int,
 ) -> tuple[Phrase, ...]:
-    """The best phrases, none of them part of another."""
+    """The best phrases, none of them part of another; of equally good ones what comes first in a situation."""
 
-    def worth(key: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+    def worth(key: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
         weight = sum(word not in _LINK_KEYS for word in key)
-        return (-support[key] * (weight**0.7), key)
+        return (-support[key] * (weight**0.7), places[key], key)
 
     picked: list[tuple[str, ...]] = []
     for key in sorted(support, key=worth):
