@@ -54,6 +54,13 @@ def test_shell_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
 def test_every_command_has_a_section_with_every_option_and_a_help(name):
     command = main.commands[name]
     [section] = re.findall(rf"^### experience {name}\b.*?(?=^##)", README, re.MULTILINE | re.DOTALL)
+    documented(name, command, section)
+    for under, part in getattr(command, "commands", {}).items():
+        [row] = re.findall(rf"^\| `{name} {under}\b.*$", section, re.MULTILINE)
+        documented(f"{name} {under}", part, row + section.split("Those that touch")[-1])
+
+
+def documented(name, command, section):
     assert command.help
     for parameter in command.params:
         if isinstance(parameter, click.Option):

@@ -42,7 +42,8 @@ _DATES = frozenset(
 _GREETINGS = frozenset(
     "hi hello hey there please thanks thank dear sir madam good morning afternoon evening today i'm i'd i've i'll im id ive "
     "need want like would let's help get got hoping wondering looking could trying some any many much about from also both "
-    "just really very more most so too out up down over only then now here other another one".split()
+    "just really very more most so too out up down over only then now here other another one after before during while until "
+    "without within between through against around across again".split()
 )
 _ELSEWHERE = frozenset(  # of other languages, the words that link
     "der die das den dem des und ist ein eine einen einem für mit auf von zu im am ich wir mir wie nicht bitte bei aus "
