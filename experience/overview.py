@@ -12,7 +12,7 @@ def overview(store: SqliteStore) -> dict[str, Any]:
     """Counts of one namespace, the size of the file, and the versions at work.
 
     `episodes` is `success` + `failure` + `unknown`; `superseded` and `expired` are those that are kept but hidden;
-    `vectors` counts by encoder.
+    `skills` counts those that ever had a version, `drafts` those that wait; `vectors` counts by encoder.
     """
     episodes, success, failure = store.count(), store.count(Filter(success=True)), store.count(Filter(success=False))
     sql = "SELECT count(*) FROM episodes WHERE namespace = ? AND expires_at <= ?"
@@ -20,6 +20,10 @@ def overview(store: SqliteStore) -> dict[str, Any]:
     vectors = store.read(
         "SELECT encoder, count(*) FROM vectors WHERE namespace = ? GROUP BY encoder", (store.namespace,)
     )
+    sql = "SELECT count(DISTINCT name) FROM skill_versions WHERE namespace = ?"
+    [(skills,)] = store.read(sql, (store.namespace,))
+    sql = "SELECT count(*) FROM skill_drafts WHERE namespace = ? AND state = 'waiting'"
+    [(drafts,)] = store.read(sql, (store.namespace,))
     return {
         "db": str(store.path),
         "namespace": store.namespace,
@@ -30,6 +34,8 @@ def overview(store: SqliteStore) -> dict[str, Any]:
         "confirmed": _confirmed(store),
         "superseded": store.total() - expired - episodes,
         "expired": expired,
+        "skills": skills,
+        "drafts": drafts,
         "encoder": store.setting("encoder"),
         "vectors": dict(vectors),
         "bytes": store.size_on_disk(),

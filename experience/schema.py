@@ -127,7 +127,7 @@ def m003_skills(db: Database) -> None:
             flag TEXT NOT NULL,
             note TEXT NOT NULL,
             made_at TEXT NOT NULL,
-            state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'rejected')),
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'approved', 'rejected', 'replaced')),
             by TEXT NOT NULL,
             reason TEXT NOT NULL,
             decided_at TEXT

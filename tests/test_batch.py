@@ -12,6 +12,7 @@ from experience import (
     InvalidInput,
     Memory,
     Skill,
+    SkillConflict,
     SkillFolder,
     SkillLibrary,
     SqliteStore,
@@ -82,8 +83,8 @@ def test_each_kind_of_success_gives_one_draft_that_waits(memory, library):
 
     assert (report.runs, report.successes, report.groups) == (6, 6, 2)
     assert sorted(tuple(draft.citation.worked) for draft in report.drafts) == [(1, 2, 3), (4, 5, 6)]
-    assert library.drafts() == report.drafts
-    assert report.skipped == []
+    assert tuple(library.drafts()) == report.drafts
+    assert report.skipped == ()
 
 
 def test_one_sighting_is_not_enough(path, clock):
@@ -162,7 +163,7 @@ def test_whatever_changes_the_answer_is_something_new(memory, library, change):
     assert not distill_all(memory, policy, existing=existing).nothing_new
 
 
-def test_what_waits_is_not_made_twice_and_follows_its_runs(memory, library):
+def test_what_waits_is_not_made_twice_and_follows_its_runs(memory, library, folder):
     distill_all(memory)
     memory.record(deploys(5)[3])
     report = distill_all(memory)
@@ -171,6 +172,19 @@ def test_what_waits_is_not_made_twice_and_follows_its_runs(memory, library):
     assert [type(skipped.refusal) for skipped in report.skipped] == [Waiting]
     assert len(library.drafts()) == 2
     assert "4 runs" in report.drafts[0].skill.text
+    old = next(draft for draft in library.drafts("replaced"))
+    assert (old.citation.worked, report.drafts[0].id) == ((1, 2, 3), 3)
+    with pytest.raises(SkillConflict, match="a newer draft"):
+        library.approve(old.id, folder, by="ada")
+
+
+def test_a_draft_that_a_model_wrote_is_not_replaced_by_one_without(memory, library):
+    model = answering(name="mine", description="Second and long enough to be told. Use when asked.", steps=["b"])
+    distill_all(memory, DistillPolicy(min_support=3), model)
+    memory.record(deploys(5)[3])
+
+    assert all(isinstance(s.refusal, Waiting) for s in distill_all(memory).skipped)
+    assert library.drafts("replaced") == []
 
 
 def test_a_rejected_draft_is_not_made_again(memory, library):
@@ -242,7 +256,7 @@ def test_runs_with_nothing_to_write_down_are_told(path, clock):
         report = distill_all(memory)
 
         assert {type(s.refusal) for s in report.skipped} <= {NothingShared, TooFewSightings}
-        assert report.drafts == []
+        assert report.drafts == ()
 
 
 def test_short_runs_need_more_of_their_kind(path, clock):

@@ -49,3 +49,19 @@ def test_an_old_file_can_be_recalled_from_written_to_and_rebuilt(old):
     old.rebuild()
 
     assert memory.refresh() == 4
+
+
+def test_the_skills_in_an_old_file_are_what_they_were(path):
+    from experience import SkillLibrary
+
+    shutil.copy(ROOT / "tests" / "fixtures" / "schema-m003.db", path)
+    with SqliteStore(path) as store:
+        library = SkillLibrary(store)
+        [version] = library.history("deploy-site")
+        [draft] = library.drafts()
+
+        assert (version.origin, version.by, version.citation.worked) == ("distilled", "ada", (1,))
+        assert version.skill.metadata["experience-revision"] == "0"
+        assert (draft.kind, draft.base, draft.flag, draft.note) == ("revised", 1, {"verdict": "skill_wrong"}, "checks")
+        assert "+- Check after." in draft.diff()
+        assert len(library.attempts("deploy-site")) == 1

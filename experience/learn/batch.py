@@ -8,7 +8,7 @@ approval.
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from experience.errors import BadReply, ModelError
 from experience.learn.distill import Complete, Drafted, distill
@@ -26,6 +26,7 @@ from experience.memory import Memory
 from experience.protocols import Progress, Record
 
 _HALF = 0.5
+_BY_MODEL = "a model filled the fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Skipped:
     runs: tuple[int, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Report:
     """What `distill_all` did."""
 
@@ -46,10 +47,10 @@ class Report:
     """Those that count as successes."""
     groups: int = 0
     """Kinds of successes that were found."""
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: tuple[Draft, ...] = ()
     """Drafts made, or made anew, that now wait."""
-    skipped: list[Skipped] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    skipped: tuple[Skipped, ...] = ()
+    errors: tuple[str, ...] = ()
     """What a model answered that could not be used; the kinds concerned are tried again next time."""
     nothing_new: bool = False
     """True when nothing has changed since the last time, and so nothing was done."""
@@ -75,22 +76,25 @@ def distill_all(
     if memory.store.setting("distilled") == state:
         return Report(nothing_new=True)
     batch = _Batch(memory, library, policy, existing)
-    report = Report(len(batch.records), len(batch.worked), len(batch.groups))
+    drafts: list[Draft] = []
+    skipped: list[Skipped] = []
+    errors: list[str] = []
     for done, members in enumerate(batch.groups, 1):
         try:
             made = batch.draft(members, complete)
         except (BadReply, ModelError) as error:
-            report.errors.append(str(error))
+            errors.append(str(error))
         else:
             if isinstance(made, Draft):
-                report.drafts.append(made)
+                drafts.append(made)
             else:
-                report.skipped.append(Skipped(made, tuple(sorted(run.id for run in members))))
+                skipped.append(Skipped(made, tuple(sorted(run.id for run in members))))
         if progress:
             progress(done, len(batch.groups))
-    if not report.errors:
+    if not errors:
         memory.store.set_setting("distilled", _state(library, policy, existing, model=complete is not None))
-    return report
+    counts = (len(batch.records), len(batch.worked), len(batch.groups))
+    return Report(*counts, tuple(drafts), tuple(skipped), tuple(errors))
 
 
 class _Batch:
@@ -130,7 +134,7 @@ class _Batch:
         known, taken = self._known.values(), {version.name for version in self._retired}
         made = distill(runs, known, self._policy, complete, failed=failed, casing=self._casing, taken=taken)
         if isinstance(made, Drafted):
-            return self._wait(made.skill, "distilled", made.evidence)
+            return self._wait(made.skill, "distilled", made.evidence, note=_BY_MODEL if complete else "")
         if isinstance(made, DuplicateSkill) and made.existing in self._skills:
             extension = self._extend(made.existing, Evidence.of(runs, failed, self._casing))
             return extension if isinstance(extension, Draft) else made
@@ -141,8 +145,8 @@ class _Batch:
             return TooFewSightings(len(runs), self._policy.min_support)
         return gate(runs, (), self._policy) or self._turned_down(ids)
 
-    def _wait(self, skill: Skill, kind: str, evidence: Evidence, base: bytes | None = None) -> Draft:
-        draft = self._library.add_draft(skill, kind, evidence.citation, base=base)
+    def _wait(self, skill: Skill, kind: str, evidence: Evidence, *, base: bytes | None = None, note: str = "") -> Draft:
+        draft = self._library.add_draft(skill, kind, evidence.citation, base=base, note=note)
         self._waiting[draft.name] = draft
         self._known.setdefault(draft.name, Known.of(skill))
         return draft
@@ -162,10 +166,10 @@ class _Batch:
     def _again(
         self, waiting: Draft, runs: Sequence[Record], failed: Sequence[Record], complete: Complete | None
     ) -> Draft | Refusal:
-        """A draft that waits follows its runs, unless a model or a person has written it."""
+        """A draft that waits follows its runs, unless a model has written it."""
         evidence = Evidence.of(runs, failed, self._casing)
-        by_hand = complete is not None or waiting.kind != "distilled"
-        if by_hand or evidence.citation == waiting.citation or not evidence.steps:
+        by_model = complete is not None or waiting.note == _BY_MODEL
+        if by_model or waiting.kind != "distilled" or evidence.citation == waiting.citation or not evidence.steps:
             return Waiting(waiting.id, waiting.name)
         others = {*self._known, *(version.name for version in self._retired)} - {waiting.name}
         fields = written(evidence, others)
@@ -203,7 +207,7 @@ class _Batch:
         for draft in self._rejected:
             if draft.content == better.text.encode():
                 return DecidedBefore(name, draft.reason)
-        return self._wait(better, "extended", evidence, skill.text.encode())
+        return self._wait(better, "extended", evidence, base=skill.text.encode())
 
 
 def _same_kind(ids: Collection[int], others: Sequence[int]) -> bool:

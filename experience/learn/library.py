@@ -101,12 +101,14 @@ class SkillLibrary:
         return self.draft(id)
 
     def replace_draft(self, id: int, skill: Skill, citation: Citation) -> Draft:
-        """Another content and evidence for a draft that waits, under its old name. Raises NotFound, SkillConflict."""
-        with self.store.write() as db:
-            self._require_waiting(id)
-            row = (skill.text.encode(), json.dumps(citation.to_json()), moment_text(self.store.now()), id)
-            db.execute("UPDATE skill_drafts SET content = ?, evidence = ?, made_at = ? WHERE id = ?", row)
-        return self.draft(id)
+        """Let another draft wait in the place of one, so that nobody approves what they have not read.
+
+        Raises NotFound, SkillConflict when it was decided before.
+        """
+        with self.store.write():
+            old = self._require_waiting(id)
+            self._decide(id, "replaced", "", "a newer draft of the same runs took its place")
+            return self.add_draft(skill, old.kind, citation, base=old.base_content, flag=old.flag, note=old.note)
 
     def approve(self, id: int, folder: SkillFolder, *, by: str, despite_hazards: bool = False) -> Version:
         """Make a draft the newest version of its skill, and write it into a folder.

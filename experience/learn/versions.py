@@ -66,7 +66,7 @@ class Draft:
     note: str
     made_at: datetime
     state: str
-    """waiting, approved or rejected."""
+    """waiting, approved, rejected, or replaced by a newer draft. What a draft holds never changes."""
     by: str
     """Who decided."""
     reason: str
