@@ -95,6 +95,11 @@ class Record:
         """A yes that somebody other than the agent itself has given."""
         return self.label is not None and self.label.value and self.label.kind != "self_claim"
 
+    @property
+    def ended(self) -> bool | None:
+        """How the run ended, as far as it counts for others: a success that only the agent itself claims is not known."""
+        return None if self.episode.success and not self.confirmed else self.episode.success
+
 
 class Hit(NamedTuple):
     """What a backend answers: an episode's id, how well it fits (higher is better), and why in a few words."""

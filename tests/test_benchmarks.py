@@ -57,7 +57,9 @@ def test_latency_is_measured_at_the_sizes_named():
 
 
 def test_learning_is_measured_on_made_up_runs_where_there_is_no_real_data(tmp_path):
-    done = script("learning.py", "--part", "scale", "--part", "distill", "--runs", "200", "--data", tmp_path / "nothing")
+    done = script(
+        "learning.py", "--part", "scale", "--part", "distill", "--runs", "200", "--data", tmp_path / "nothing"
+    )
 
     assert "the parts distill and guilty are left out" in done.stderr
     assert "| 200 |" in done.stdout

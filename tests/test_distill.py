@@ -9,7 +9,7 @@ from test_skill import validated
 
 from experience import BadReply, DistillPolicy, Drafted, Episode, InvalidInput, Skill, SkillFolder, distill
 from experience.learn.drafting import described, first_sentence, fit, replied, unnumbered
-from experience.learn.evidence import Evidence, chance, common_steps, pitfalls
+from experience.learn.evidence import Evidence, common_steps, fisher_one_sided, pitfalls
 from experience.learn.gate import duplicate, gate, overlap, topical
 from experience.learn.lint import lint
 from experience.learn.refusals import (
@@ -368,7 +368,9 @@ def test_chance_is_fishers_exact_test():
 
     for hits, of, others, of_others in ((3, 4, 1, 4), (0, 3, 2, 5), (7, 9, 20, 60), (3, 3, 0, 3)):
         table = [[hits, of - hits], [others, of_others - others]]
-        assert chance(hits, of, others, of_others) == pytest.approx(fisher_exact(table, alternative="greater").pvalue)
+        assert fisher_one_sided(hits, of, others, of_others) == pytest.approx(
+            fisher_exact(table, alternative="greater").pvalue
+        )
 
 
 @given(st.text(min_size=16, max_size=400).filter(lambda text: len(text.strip()) >= 16), st.lists(st.text(min_size=1, max_size=30).filter(str.strip), min_size=4, max_size=8))  # fmt: skip

@@ -118,8 +118,8 @@ def test_blame_goes_to_the_skill_that_fails_without_the_other_too():
     failed = [True] * 9 + [False] + [False] * 14 + [True]
     found = blame(failed, [["bad", "innocent"]] * 10 + [["innocent"]] * 15, [0] * 25)
 
-    assert found["bad"].chance < 0.01
-    assert found["innocent"].chance > 0.2
+    assert found["bad"].p_value < 0.01
+    assert found["innocent"].p_value > 0.2
 
 
 def test_skills_that_always_come_together_share_what_they_did():
@@ -127,7 +127,7 @@ def test_skills_that_always_come_together_share_what_they_did():
 
     assert found["a"].effect == pytest.approx(found["b"].effect)
     alone = blame([True] * 9 + [False] * 11, [["a"]] * 10 + [[]] * 10, [-1] * 20)
-    assert found["a"].chance > alone["a"].chance
+    assert found["a"].p_value > alone["a"].p_value
 
 
 def test_a_hard_kind_of_task_is_not_the_skills_fault():
@@ -135,14 +135,14 @@ def test_a_hard_kind_of_task_is_not_the_skills_fault():
     kinds = [0] * 20 + [1] * 20
     followed = [["s"]] * 10 + [[]] * 10 + [[]] * 20
 
-    assert blame(failed, followed, kinds)["s"].chance > 0.1
-    assert blame(failed, followed, [-1] * 40)["s"].chance < 0.05
+    assert blame(failed, followed, kinds)["s"].p_value > 0.1
+    assert blame(failed, followed, [-1] * 40)["s"].p_value < 0.05
 
 
 def test_nothing_to_blame_is_no_error():
     assert blame([], [], []) == {}
     assert blame([True], [[]], [-1]) == {}
-    assert blame([True, True], [["a"], ["a"]], [0, 0])["a"].chance <= 1
+    assert blame([True, True], [["a"], ["a"]], [0, 0])["a"].p_value <= 1
 
 
 def test_known_culprits_are_found_and_innocents_are_not_convicted():
@@ -153,7 +153,7 @@ def test_known_culprits_are_found_and_innocents_are_not_convicted():
         followed = [rng.sample(names, 3) for _ in range(2000)]
         failed = [rng.random() < 0.3 + 0.35 * len(guilty & set(one)) for one in followed]
         judged = blame(failed, followed, [-1] * 2000)
-        q = dict(zip(judged, false_discovery([judged[name].chance for name in judged]), strict=True))
+        q = dict(zip(judged, false_discovery([judged[name].p_value for name in judged]), strict=True))
         flagged = {name for name in judged if q[name] <= 0.05}
         found, wrong = found + len(flagged & guilty), wrong + len(flagged - guilty)
 

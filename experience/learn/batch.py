@@ -7,13 +7,13 @@ approval.
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from experience.errors import BadReply, ModelError
-from experience.learn.distill import Complete, Drafted, distill
+from experience.learn.distill import BY_MODEL, Complete, Drafted, distill
 from experience.learn.drafting import assembled, written
-from experience.learn.evidence import Evidence
+from experience.learn.evidence import Citation, Evidence
 from experience.learn.extending import extended
 from experience.learn.gate import DistillPolicy, Known, gate, is_success
 from experience.learn.groups import LEAST_ALIKE, group
@@ -26,7 +26,6 @@ from experience.memory import Memory
 from experience.protocols import Progress, Record
 
 _HALF = 0.5
-_BY_MODEL = "a model filled the fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def distill_all(
     library = SkillLibrary(memory.store)
     state = _state(library, policy, existing, model=complete is not None)
     if memory.store.setting("distilled") == state:
-        return Report(nothing_new=True)
+        return Report(runs=memory.count(), nothing_new=True)
     batch = _Batch(memory, library, policy, existing)
     drafts: list[Draft] = []
     skipped: list[Skipped] = []
@@ -130,13 +129,13 @@ class _Batch:
             if _same_kind(ids, waits.citation.worked):
                 return self._again(waits, runs, failed, complete)
         if name := self._followed(runs) or self._built_on(ids):
-            return self._extend(name, Evidence.of(runs, failed, self._casing))
+            return self._extend(name, runs, failed)
         known, taken = self._known.values(), {version.name for version in self._retired}
         made = distill(runs, known, self._policy, complete, failed=failed, casing=self._casing, taken=taken)
         if isinstance(made, Drafted):
-            return self._wait(made.skill, "distilled", made.evidence, note=_BY_MODEL if complete else "")
+            return self._wait(made.skill, "distilled", made.evidence, note=made.note)
         if isinstance(made, DuplicateSkill) and made.existing in self._skills:
-            extension = self._extend(made.existing, Evidence.of(runs, failed, self._casing))
+            extension = self._extend(made.existing, runs, failed)
             return extension if isinstance(extension, Draft) else made
         return made
 
@@ -168,7 +167,7 @@ class _Batch:
     ) -> Draft | Refusal:
         """A draft that waits follows its runs, unless a model has written it."""
         evidence = Evidence.of(runs, failed, self._casing)
-        by_model = complete is not None or waiting.note == _BY_MODEL
+        by_model = complete is not None or waiting.note.startswith(BY_MODEL)
         if by_model or waiting.kind != "distilled" or evidence.citation == waiting.citation or not evidence.steps:
             return Waiting(waiting.id, waiting.name)
         others = {*self._known, *(version.name for version in self._retired)} - {waiting.name}
@@ -196,18 +195,34 @@ class _Batch:
         found = (version.name for version in self._current if _same_kind(ids, version.citation.worked))
         return next(found, None)
 
-    def _extend(self, name: str, evidence: Evidence) -> Draft | Refusal:
-        """What the runs show that the skill does not say, as a draft of its next version."""
+    def _extend(self, name: str, runs: Sequence[Record], failed: Sequence[Record]) -> Draft | Refusal:
+        """What the runs show that the skill does not say, as a draft of its next version.
+
+        They are looked at together with those that the skill was built on, so that it is not made to contradict them.
+        """
         skill = self._skills[name]
         if waits := self._waiting.get(name):
             return Waiting(waits.id, name)
+        version = next((version for version in self._current if version.name == name), None)
+        before = version.citation if version else Citation()
+        worked, fails = (
+            {record.id: record for record in records if record.id in ids} | {run.id: run for run in now}
+            for records, ids, now in ((self.worked, before.worked, runs), (self._failed, before.failed, failed))
+        )
+        evidence = Evidence.of(_by_id(worked), _by_id(fails), self._casing)
         better = extended(skill, evidence)
         if better is None:
             return Covered(name)
-        for draft in self._rejected:
-            if draft.content == better.text.encode():
-                return DecidedBefore(name, draft.reason)
+        content = better.text.encode()
+        if rejected := next((draft for draft in self._rejected if draft.content == content), None):
+            return DecidedBefore(name, rejected.reason)
+        if version and any(older.content == content for older in self._library.history(name)):
+            return DecidedBefore(name, "the same text was rolled back")
         return self._wait(better, "extended", evidence, base=skill.text.encode())
+
+
+def _by_id(records: Mapping[int, Record]) -> list[Record]:
+    return [records[id] for id in sorted(records)]
 
 
 def _same_kind(ids: Collection[int], others: Sequence[int]) -> bool:
@@ -217,10 +232,10 @@ def _same_kind(ids: Collection[int], others: Sequence[int]) -> bool:
 
 
 def _state(library: SkillLibrary, policy: DistillPolicy, existing: Sequence[Skill], *, model: bool) -> str:
-    """Changes when anything does that distilling depends on."""
+    """Changes when anything does that distilling depends on, but for which model is asked."""
     store = library.store
     space = (store.namespace,)
-    parts: list[object] = [repr(policy), model, *sorted(skill.text for skill in existing)]
+    parts: list[object] = [repr(policy), model, store.setting("encoder"), *sorted(skill.text for skill in existing)]
     for sql in (
         "SELECT coalesce(max(id), 0), count(*) FROM episodes WHERE namespace = ?",
         "SELECT coalesce(max(l.id), 0), count(*) FROM labels l JOIN episodes e ON e.id = l.episode_id WHERE e.namespace = ?",

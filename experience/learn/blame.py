@@ -3,8 +3,8 @@
 One model over all runs, a logistic regression with random effects: the log-odds that a run fails are a base, plus an
 effect of its kind of situation (some tasks are hard), plus an effect of each skill it followed. Effects are drawn towards
 nothing by normal priors, so that a skill seen in a few runs, or never without another, is not made the culprit: two that
-always come together share what they have done. How strongly they are drawn is learned from all skills (empirical Bayes):
-where most do nothing, it takes more to stand out. It is fitted by Newton's method to the mode of the posterior; kinds are
+always come together share what they have done. How strongly they are drawn is learned from all skills, and all kinds
+(empirical Bayes): where most do nothing, it takes more to stand out. It is fitted by Newton's method to the mode of the posterior; kinds are
 eliminated first (their part of the Hessian is diagonal), which leaves one small system. Arrays in, numbers out.
 """
 
@@ -18,10 +18,10 @@ from experience.learn.statistics import upper_tail
 
 SKILL_SPREAD = 1.5
 """Standard deviation of the prior of a skill's effect, in log-odds, before anything is known of the others."""
-_SPREAD_WORTH = 4  # as many skills' worth of knowledge is in SKILL_SPREAD
+_SPREAD_WORTH = 4  # as many skills' (kinds') worth of knowledge is in these
 _SPREAD_ROUNDS = 10
 KIND_SPREAD = 1.0
-"""The same of a kind of situation."""
+"""The same of a kind of situation, before anything is known of the others."""
 _BASE_SPREAD = (
     0.5  # about the log-odds of all runs: where every run follows a skill, nothing else tells base from skills
 )
@@ -39,8 +39,12 @@ class Blame:
     """At the mode of the posterior; above 0 it does harm."""
     error: float
     """Standard deviation of the posterior there."""
-    chance: float
-    """One-sided p-value: how often a skill without effect would look as guilty (likelihood ratio)."""
+    p_value: float
+    """Approximate and one-sided: how often a skill without effect would look as guilty.
+
+    From the ratio of the penalised likelihoods with the effect and without, in which what the prior takes for want of runs
+    is given back (see `_Model.share`); under a normal approximation it is then the p-value of an effect without a prior.
+    """
 
 
 def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequence[int]) -> dict[str, Blame]:
@@ -60,26 +64,33 @@ def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequen
     found = {}
     for name, at in column.items():
         effect = float(effects[0][at])
-        chance = 1.0
+        p_value = 1.0
         if effect > 0:
             without = np.ones(len(names) + 1, dtype=bool)
             without[at] = False
             null, least = model.fit(without, effects)
-            chance = upper_tail(float(np.sqrt(max(0.0, 2 * (value - least)) / model.share(null, at))))
-        found[name] = Blame(effect, float(errors[at]), chance)
+            p_value = upper_tail(float(np.sqrt(max(0.0, 2 * (value - least)) / model.share(null, at))))
+        found[name] = Blame(effect, float(errors[at]), p_value)
     return found
 
 
 def _adapted(model: "_Model") -> tuple[tuple[tuple[Floats, Floats], float], Floats]:
-    """The fit under the spread of effects that it implies itself (expectation maximisation)."""
+    """The fit under the spreads of effects that it implies itself (expectation maximisation)."""
     free = np.ones(model.width, dtype=bool)
     fit = model.fit(free)
     for _ in range(_SPREAD_ROUNDS):
-        errors = model.errors(fit[0])
-        squares = float((fit[0][0][1:] ** 2 + errors[1:] ** 2).sum())
-        model.spread((_SPREAD_WORTH * SKILL_SPREAD**2 + squares) / (_SPREAD_WORTH + model.width - 1))
+        (fixed, of_kinds), errors = fit[0], model.errors(fit[0])
+        model.set_spreads(
+            _spread(SKILL_SPREAD, fixed[1:] ** 2 + errors[1:] ** 2),
+            _spread(KIND_SPREAD, of_kinds**2 + model.kind_variances(fit[0])),
+        )
         fit = model.fit(free, fit[0])
     return fit, model.errors(fit[0])
+
+
+def _spread(prior: float, squares: Floats) -> float:
+    """The variance of effects of which these are the expected squares."""
+    return float((_SPREAD_WORTH * prior**2 + squares.sum()) / (_SPREAD_WORTH + len(squares)))
 
 
 class _Model:
@@ -92,12 +103,17 @@ class _Model:
         self._count = int(kinds.max(initial=-1)) + 1
         self._in_kind = kinds >= 0
         self.width = design.shape[1]
-        self.spread(SKILL_SPREAD**2)
+        self.set_spreads(SKILL_SPREAD**2, KIND_SPREAD**2)
 
-    def spread(self, variance: float) -> None:
-        """Set the variance of the prior of a skill's effect."""
-        self._precision = np.full(self.width, 1 / variance)
+    def set_spreads(self, of_skills: float, of_kinds: float) -> None:
+        """Set the variances of the priors."""
+        self._precision = np.full(self.width, 1 / of_skills)
         self._precision[0] = 1 / _BASE_SPREAD**2
+        self._kind_precision = 1 / of_kinds
+
+    def kind_variances(self, effects: tuple[Floats, Floats]) -> Floats:
+        """Variances of the effects of kinds, those of skills being known."""
+        return 1 / self._reduced(self._weights(*effects))[2]
 
     def fit(
         self, free: NDArray[np.bool_], start: tuple[Floats, Floats] | None = None
@@ -138,7 +154,9 @@ class _Model:
         logits = self._logits(fixed, of_kinds)
         likelihood = self._failed @ logits - np.logaddexp(0, logits).sum()
         return float(
-            likelihood - self._precision @ (fixed - self._centre) ** 2 / 2 - (of_kinds**2).sum() / (2 * KIND_SPREAD**2)
+            likelihood
+            - self._precision @ (fixed - self._centre) ** 2 / 2
+            - self._kind_precision * (of_kinds**2).sum() / 2
         )
 
     def _weights(self, fixed: Floats, of_kinds: Floats) -> Floats:
@@ -148,7 +166,7 @@ class _Model:
     def _reduced(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """The Hessian of skills once kinds are eliminated, the part that couples both, and the diagonal of kinds."""
         inside, kinds = self._in_kind, self._kinds[self._in_kind]
-        diagonal = np.bincount(kinds, weights[inside], self._count) + 1 / KIND_SPREAD**2
+        diagonal = np.bincount(kinds, weights[inside], self._count) + self._kind_precision
         weighted = self._design * weights[:, None]
         coupling = np.zeros((self._count, self._design.shape[1]))
         np.add.at(coupling, kinds, weighted[inside])
@@ -162,7 +180,7 @@ class _Model:
         residual = self._failed - chance
         gradient = self._design.T @ residual - self._precision * (fixed - self._centre)
         inside = self._in_kind
-        of_kind = np.bincount(self._kinds[inside], residual[inside], self._count) - of_kinds / KIND_SPREAD**2
+        of_kind = np.bincount(self._kinds[inside], residual[inside], self._count) - of_kinds * self._kind_precision
         reduced, coupling, diagonal = self._reduced(chance * (1 - chance))
         target = gradient - coupling.T @ (of_kind / diagonal)
         step = np.zeros(len(fixed))

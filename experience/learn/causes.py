@@ -1,9 +1,9 @@
 """What a skill's failures look like: it is wrong, was not followed, was in the wrong place, or the world has changed.
 
 Each answer is a way to part the runs that followed the skill without looking at how they ended: not at all, by whether
-they did what it says, by whether their situation is of its usual kind, by a moment in time. How well a parting explains
-which runs failed is its marginal likelihood (rates unknown beforehand, the suspected part failing more often); with equal
-prior odds that gives the probability of each. Values in, numbers out.
+they did what it says, by whether their situation is of one kind, by a moment in time. How well a parting explains
+which runs failed is its marginal likelihood (rates unknown beforehand, the suspected part failing more often; averaged
+over every kind and every moment that it may be); with equal prior odds that gives the probability of each. Values in, numbers out.
 """
 
 import math
@@ -45,15 +45,15 @@ def causes(runs: Sequence[Following], says: frozenset[str]) -> dict[str, float]:
     out. So are partings that leave one side empty.
     """
     evidence = {SKILL_WRONG: evidence_of_one_rate(*_counts(runs))}
-    usual = _usual_kind(runs)
-    for verdict, suspected in (
-        (NOT_FOLLOWED, (lambda run: len(run.tools & says) <= _HALF * len(says)) if says else None),
-        (WRONG_SITUATION, (lambda run: run.kind != usual) if usual is not None else None),
-    ):
-        if suspected and (found := _parted(runs, suspected)) is not None:
-            evidence[verdict] = found
-    if (found := _changed(runs)) is not None:
-        evidence[ENVIRONMENT_CHANGED] = found
+    if says:
+        _add(evidence, NOT_FOLLOWED, [_parted(runs, lambda run: len(run.tools & says) <= _HALF * len(says))])
+    # Which kind of situation is the right one is not known: each that comes up more than once may be.
+    kinds = sorted({run.kind for run in runs if run.kind >= 0 and sum(other.kind == run.kind for other in runs) > 1})
+    _add(evidence, WRONG_SITUATION, [_parted(runs, lambda run, right=kind: run.kind != right) for kind in kinds])
+    ordered = sorted(runs, key=lambda run: run.at)
+    moments = [at for at in range(1, len(ordered)) if ordered[at].at > ordered[at - 1].at]
+    changed = [evidence_of_two_rates(_counts(ordered[at:]), _counts(ordered[:at])) for at in moments]
+    _add(evidence, ENVIRONMENT_CHANGED, changed)
     best = max(evidence.values())
     weights = {verdict: math.exp(value - best) for verdict, value in evidence.items()}
     total = sum(weights.values())
@@ -63,29 +63,17 @@ def causes(runs: Sequence[Following], says: frozenset[str]) -> dict[str, float]:
     }
 
 
+def _add(evidence: dict[str, float], verdict: str, ways: Sequence[float | None]) -> None:
+    """A verdict's evidence: the mean over the ways in which it may be meant, if there are any."""
+    found = [value for value in ways if value is not None]
+    if found:
+        best = max(found)
+        evidence[verdict] = best + math.log(sum(math.exp(value - best) for value in found) / len(found))
+
+
 def _parted(runs: Sequence[Following], suspected: Callable[[Following], bool]) -> float | None:
     first, second = [run for run in runs if suspected(run)], [run for run in runs if not suspected(run)]
     return evidence_of_two_rates(_counts(first), _counts(second)) if first and second else None
-
-
-def _changed(runs: Sequence[Following]) -> float | None:
-    """Averaged over every moment between two runs at which it may have happened."""
-    ordered = sorted(runs, key=lambda run: run.at)
-    moments = [at for at in range(1, len(ordered)) if ordered[at].at > ordered[at - 1].at]
-    if not moments:
-        return None
-    found = [evidence_of_two_rates(_counts(ordered[at:]), _counts(ordered[:at])) for at in moments]
-    best = max(found)
-    return best + math.log(sum(math.exp(value - best) for value in found) / len(found))
-
-
-def _usual_kind(runs: Sequence[Following]) -> int | None:
-    """The kind of situation that most runs are of, if there is one that at least a third is."""
-    kinds = [run.kind for run in runs if run.kind >= 0]
-    if not kinds:
-        return None
-    usual = min(set(kinds), key=lambda kind: (-kinds.count(kind), kind))
-    return usual if 3 * kinds.count(usual) >= len(runs) else None
 
 
 def _counts(runs: Sequence[Following]) -> tuple[int, int]:

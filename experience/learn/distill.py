@@ -7,17 +7,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from experience.episode import Episode
-from experience.learn.drafting import assembled, replied, written
+from experience.learn.drafting import assembled, replied, unknown_tools, written
 from experience.learn.evidence import Evidence
 from experience.learn.gate import DistillPolicy, Known, duplicate, gate
 from experience.learn.prompts import distill_prompt
-from experience.learn.refusals import NameTaken, NothingShared, Refusal
+from experience.learn.refusals import NameTaken, NothingShared, Refusal, TooFewDistinctTools
 from experience.learn.skill import Skill
 from experience.learn.wording import Casing
 from experience.protocols import Record
 
 Complete = Callable[[str], str]
 """All that is needed of a language model: a prompt in, its answer out. Raises ModelError when there is none."""
+
+BY_MODEL = "a model filled the fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Drafted:
 
     skill: Skill
     evidence: Evidence
+    note: str = ""
+    """What whoever approves it should know."""
 
 
 def distill(
@@ -49,15 +53,28 @@ def distill(
         return refusal
     evidence = Evidence.of(evidence_of, failed, casing)
     names = {*taken, *(skill.name for skill in known)}
+    fields = written(evidence, names)
+    shared = " ".join(phrase.text for phrase in evidence.phrases)
+    if refusal := duplicate(f"{fields.name.replace('-', ' ')} {shared}", known, policy) or (
+        None if complete else _too_little(evidence, policy)
+    ):
+        return refusal
+    note = ""
     if complete is not None:
-        fields = replied(complete(distill_prompt(evidence, policy)), evidence)
+        fields = replied(complete(distill_prompt(evidence, policy, sorted(names))), evidence)
         if fields.name in names:
             return NameTaken(fields.name)
-    elif not (evidence.phrases or evidence.example) or not evidence.steps:
-        return NothingShared(len(evidence_of))
-    else:
-        fields = written(evidence, names)
+        unknown = unknown_tools(fields, evidence)
+        note = BY_MODEL + (f"; no run called {', '.join(unknown)}" if unknown else "")
     skill = assembled(fields, evidence)
-    if refusal := duplicate(f"{skill.name.replace('-', ' ')} {skill.description}", known, policy):
-        return refusal
-    return Drafted(skill, evidence)
+    said = f"{skill.name.replace('-', ' ')} {skill.description}"
+    return duplicate(said, known, policy) or Drafted(skill, evidence, note)
+
+
+def _too_little(evidence: Evidence, policy: DistillPolicy) -> Refusal | None:
+    """Why the evidence alone makes no skill."""
+    if not (evidence.phrases or evidence.example) or not evidence.steps:
+        return NothingShared(len(evidence.worked))
+    if len(evidence.steps) < policy.min_distinct_tools:
+        return TooFewDistinctTools(len(evidence.steps), policy.min_distinct_tools)
+    return None

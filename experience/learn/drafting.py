@@ -16,15 +16,15 @@ from experience.learn.evidence import Evidence, Pitfall, Step, ids_text, safe_to
 from experience.learn.ledger import Ledger
 from experience.learn.lint import has_cue
 from experience.learn.skill import LONGEST_DESCRIPTION, LONGEST_NAME, Skill, slug
-from experience.learn.wording import weighty_words
+from experience.learn.wording import own_words, weighty_words, without
 from experience.masking import masked
 
+_TOOL_LIKE = re.compile(r"`([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*_[A-Za-z0-9_.-]+)`")
 _ENUMERATION = re.compile(r"^\s*(?:\(?\d{1,3}[.)]|[-*•+])\s+")
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)|(.+?[。！？])", re.DOTALL)
 _SHORT_DESCRIPTION = 60  # bytes
 _MOST_STEPS = 20
 _MOST_WORDS, _ENOUGH_WORDS = 4, 2  # of a name
-_LONGEST_CUE, _LONGEST_TAIL = 160, 200  # bytes
 _MOST_NAMED = 5  # tools in a description
 _MOST_SAID = 4  # phrases in a description
 _LONGEST_REPLY_SHOWN = 400
@@ -47,19 +47,13 @@ def written(evidence: Evidence, taken: Collection[str] = ()) -> Fields:
     """The fields that the evidence itself fills. The name is none of those `taken`."""
     tools = [safe_tool(step.tool) for step in evidence.steps]
     name = _free(_name(evidence, tools), tools, taken)
-    said = [f'"{phrase.text}"' for phrase in evidence.phrases[:_MOST_SAID]]
-    cue = (
-        f"Use when a situation speaks of {_listed(said)}."
-        if said
-        else f"Use when the task calls for {_listed(tools[-2:])}."
-    )
     told = evidence.phrases[0].text if evidence.phrases else ""
     title = name.replace("-", " ").title() if told.isascii() else told  # in its own script
     doing = f"{title}: {_in_order(tools)}." if tools else f"{title}."
     return Fields(
         name,
         title,
-        described(doing, cue),
+        described(doing, _cue(evidence, tools)),
         tuple(_applies(evidence)),
         tuple(_step(step, len(evidence.worked)) for step in evidence.steps),
         tuple(pitfall_text(pitfall, len(evidence.failed), len(evidence.worked)) for pitfall in evidence.pitfalls),
@@ -67,23 +61,31 @@ def written(evidence: Evidence, taken: Collection[str] = ()) -> Fields:
 
 
 def replied(reply: str, evidence: Evidence) -> Fields:
-    """The fields in a model's reply. Raises BadReply, which shows the reply."""
+    """The fields in a model's reply, without what only one of several runs said. Raises BadReply, which shows the reply."""
     data = reply_object(reply)
-    steps = _lines(data.get("steps"), "steps", reply)
+    own = own_words([episode.situation for episode in evidence.worked], evidence.casing)
+
+    def cleaned(text: str) -> str:
+        return _one_line(without(own, masked(text)[0]))
+
+    steps = tuple(map(cleaned, _lines(data.get("steps"), "steps", reply)))
     if not 1 <= len(steps) <= _MOST_STEPS:
         raise bad_reply(f"it has {len(steps)} steps; 1 to {_MOST_STEPS} are needed", reply)
-    situation, _ = masked(evidence.worked[0].situation)
-    name = slug(_text(data, "name")) or slug(situation)
-    if not name:
-        raise bad_reply("neither its name nor the situation gives a usable name", reply)
-    sentence = first_sentence(situation)
-    cue = f"Use when {_lowered(fit(sentence, _LONGEST_CUE)).rstrip('.!?')}."
-    description = described(_one_line(_text(data, "description")), cue)
+    tools = [safe_tool(step.tool) for step in evidence.steps]
+    name = slug(cleaned(_text(data, "name"))) or _name(evidence, tools)
+    description = described(cleaned(_text(data, "description")), _cue(evidence, tools))
     if len(description.encode()) < _SHORT_DESCRIPTION:
-        description = described(description, f"Distilled from a past run: {fit(sentence, _LONGEST_TAIL)}")
-    applies = _applies(evidence) if evidence.phrases else [_one_line(fit(situation, LONGEST_DESCRIPTION))]
-    title = _one_line(_text(data, "title")) or name.replace("-", " ").title()
-    return Fields(name, title, description, tuple(applies), steps, _lines(data.get("pitfalls"), "pitfalls", reply))
+        description = described(f"{description} Runs that worked called {_in_order(tools)}.", _cue(evidence, tools))
+    title = cleaned(_text(data, "title")) or name.replace("-", " ").title()
+    pitfalls = tuple(map(cleaned, _lines(data.get("pitfalls"), "pitfalls", reply)))
+    return Fields(name, title, description, tuple(_applies(evidence)), steps, pitfalls)
+
+
+def unknown_tools(fields: Fields, evidence: Evidence) -> tuple[str, ...]:
+    """What a model's steps name like a tool (`word_word`, in back-ticks) and no run called."""
+    called = {safe_tool(tool) for episode in (*evidence.worked, *evidence.failed) for tool in episode.tools}
+    named = (found for step in fields.steps for found in _TOOL_LIKE.findall(step))
+    return tuple(dict.fromkeys(tool for tool in named if tool not in called))
 
 
 def assembled(fields: Fields, evidence: Evidence) -> Skill:
@@ -153,11 +155,15 @@ def bad_reply(why: str, reply: str) -> BadReply:
     return BadReply(f"the model's reply cannot be used, {why}: {text!r}")
 
 
+def pitfall_claim(pitfall: Pitfall) -> str:
+    """What a pitfall says, without its numbers."""
+    did = {"skipped": "was left out", "used": "was called", "trouble": "failed or was denied"}
+    return f"`{safe_tool(pitfall.tool)}` {did[pitfall.kind]}"
+
+
 def pitfall_text(pitfall: Pitfall, failed: int, worked: int) -> str:
     """One difference, in numbers."""
-    tool = f"`{safe_tool(pitfall.tool)}`"
-    did = {"skipped": f"{tool} was left out", "used": f"{tool} was called", "trouble": f"{tool} failed or was denied"}
-    return f"{did[pitfall.kind]} in {pitfall.failed} of {failed} runs that failed, and in {pitfall.worked} of {worked} that worked."
+    return f"{pitfall_claim(pitfall)} in {pitfall.failed} of {failed} runs that failed, and in {pitfall.worked} of {worked} that worked."
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:
@@ -165,9 +171,18 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     cited = evidence.citation
     days = " to ".join(dict.fromkeys(day.isoformat() for day in (cited.first, cited.last) if day))
     lines = [f"- Runs that worked: {len(cited.worked)} ({ids_text(cited.worked)}), {days}."]
+    if len(evidence.worked) > 1 and len({episode.situation for episode in evidence.worked}) == 1:
+        lines.append("- All of these had the same situation, word for word.")
     if cited.failed:
         lines.append(f"- Similar runs that failed: {len(cited.failed)} ({ids_text(cited.failed)}).")
     return lines
+
+
+def _cue(evidence: Evidence, tools: Sequence[str]) -> str:
+    said = [f'"{phrase.text}"' for phrase in evidence.phrases[:_MOST_SAID]]
+    if said:
+        return f"Use when a situation speaks of {_listed(said)}."
+    return f"Use when the task calls for {_listed(tools[-2:])}."
 
 
 def _applies(evidence: Evidence) -> list[str]:
@@ -230,9 +245,3 @@ def _lines(value: object, key: str, reply: str) -> tuple[str, ...]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _lowered(sentence: str) -> str:
-    """With a small first letter, unless the first word is an acronym or "I"."""
-    word = sentence.split(" ", 1)[0]
-    return sentence if len(word) == 1 or word[1:2].isupper() else sentence[:1].lower() + sentence[1:]

@@ -18,7 +18,9 @@ from experience.protocols import Record
 _COMMON = 0.5  # of the runs that worked use a tool that is a step
 _MOST_STEPS = 10
 _MOST_PITFALLS = 5
-CHANCE = 0.1  # one-sided Fisher's exact test: a difference likelier than this by chance is told only where it is whole
+LARGEST_P = (
+    0.1  # one-sided Fisher's exact test: a difference likelier than this by chance is told only where it is whole
+)
 _MOST_SHOWN = 12  # ids in a text
 
 
@@ -43,7 +45,7 @@ class Pitfall:
     """How many of those that failed."""
     worked: int
     """How many of those that worked did it too."""
-    chance: float = 0.0
+    p_value: float = 0.0
     """How often chance alone would part them so (Fisher's exact test, one-sided)."""
 
 
@@ -55,15 +57,19 @@ class Citation:
     failed: tuple[int, ...] = ()
     first: date | None = None
     last: date | None = None
+    claimed: tuple[int, ...] = ()
+    """Those that worked by the agent's own word only, which a policy trusted."""
 
     @classmethod
     def of(cls, worked: Sequence[Record], failed: Sequence[Record]) -> Self:
         """Ids ascending."""
         days = sorted((run.episode.started_at or run.recorded_at).date() for run in (*worked, *failed))
         return cls(
-            tuple(sorted(run.id for run in worked)),
-            tuple(sorted(run.id for run in failed)),
-            *((days[0], days[-1]) if days else (None, None)),
+            worked=tuple(sorted(run.id for run in worked)),
+            failed=tuple(sorted(run.id for run in failed)),
+            first=days[0] if days else None,
+            last=days[-1] if days else None,
+            claimed=tuple(sorted(run.id for run in worked if not run.confirmed)),
         )
 
     def to_json(self) -> dict[str, object]:
@@ -73,13 +79,14 @@ class Citation:
             "failed": list(self.failed),
             "first": self.first.isoformat() if self.first else None,
             "last": self.last.isoformat() if self.last else None,
+            **({"claimed": list(self.claimed)} if self.claimed else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """What `to_json` gave."""
         first, last = (date.fromisoformat(data[key]) if data.get(key) else None for key in ("first", "last"))
-        return cls(tuple(data["worked"]), tuple(data["failed"]), first, last)
+        return cls(tuple(data["worked"]), tuple(data["failed"]), first, last, tuple(data.get("claimed", ())))
 
     @property
     def ids(self) -> frozenset[int]:
@@ -97,13 +104,15 @@ class Evidence:
     example: str = ""
     steps: tuple[Step, ...] = field(default=())
     pitfalls: tuple[Pitfall, ...] = field(default=())
+    casing: Casing = field(default_factory=lambda: Casing(()), compare=False)
+    """How the store writes words, which tells names from others."""
 
     @classmethod
     def of(
         cls, worked: Sequence[Record | Episode], failed: Sequence[Record | Episode] = (), casing: Casing | None = None
     ) -> Self:
         """What these runs show. `casing` tells names from words, best over all situations of the store."""
-        good, bad = ([run if isinstance(run, Episode) else run.episode for run in runs] for runs in (worked, failed))
+        good, bad = ([episode_of(run) for run in runs] for runs in (worked, failed))
         situations = [episode.situation for episode in good]
         casing = casing or Casing(situations)
         records = [[run for run in runs if isinstance(run, Record)] for runs in (worked, failed)]
@@ -115,7 +124,13 @@ class Evidence:
             example(situations, casing),
             common_steps(good),
             pitfalls(good, bad),
+            casing,
         )
+
+
+def episode_of(run: Record | Episode) -> Episode:
+    """The episode itself."""
+    return run if isinstance(run, Episode) else run.episode
 
 
 def common_steps(worked: Sequence[Episode]) -> tuple[Step, ...]:
@@ -151,14 +166,14 @@ def pitfalls(worked: Sequence[Episode], failed: Sequence[Episode]) -> tuple[Pitf
     counts += [(tool, "used", bad[tool], good[tool]) for tool in {*good, *bad}]
     counts += [(tool, "trouble", trouble[tool], fine[tool]) for tool in trouble]
     found = [
-        Pitfall(tool, kind, hits, others, chance(hits, len(failed), others, len(worked)))
+        Pitfall(tool, kind, hits, others, fisher_one_sided(hits, len(failed), others, len(worked)))
         for tool, kind, hits, others in counts
     ]
-    told = [p for p in found if p.chance <= CHANCE or (p.failed == len(failed) and not p.worked)]
-    return tuple(sorted(told, key=lambda p: (p.chance, p.tool, p.kind))[:_MOST_PITFALLS])
+    told = [p for p in found if p.p_value <= LARGEST_P or (p.failed == len(failed) and not p.worked)]
+    return tuple(sorted(told, key=lambda p: (p.p_value, p.tool, p.kind))[:_MOST_PITFALLS])
 
 
-def chance(hits: int, of: int, others: int, of_others: int) -> float:
+def fisher_one_sided(hits: int, of: int, others: int, of_others: int) -> float:
     """Fisher's exact test, one-sided: how often chance alone would put `hits` or more of all hits among the first `of`.
 
     The upper tail of the hypergeometric distribution (Fisher, Statistical Methods for Research Workers, 1934).

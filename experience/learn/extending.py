@@ -1,7 +1,9 @@
 """What runs show that a skill does not say, added to it: a few bullets, the rest of the file untouched. Pure."""
 
-from experience.learn.drafting import pitfall_text
-from experience.learn.evidence import CHANCE, Evidence, safe_tool
+import re
+
+from experience.learn.drafting import pitfall_claim, pitfall_text
+from experience.learn.evidence import LARGEST_P, Evidence, safe_tool
 from experience.learn.skill import Skill, with_bullets
 
 _ENOUGH_RUNS = 4  # that worked, before a tool that a skill does not name is missed in it
@@ -29,14 +31,14 @@ def missing_pitfalls(skill: Skill, evidence: Evidence) -> list[str]:
     """Pitfalls that the skill does not name yet, in numbers; the numbers alone are nothing new."""
     found = []
     for pitfall in evidence.pitfalls:
-        if pitfall.chance > CHANCE:
+        if pitfall.p_value > LARGEST_P:
             continue  # enough for a draft of its own runs, not to change what stands
         text = pitfall_text(pitfall, len(evidence.failed), len(evidence.worked))
-        if text.split(" in ", 1)[0] not in skill.body:
+        if pitfall_claim(pitfall) not in skill.body:
             found.append(text)
     return found
 
 
 def named(text: str, tool: str) -> bool:
-    """Whether a text speaks of a tool."""
-    return tool in text or safe_tool(tool) in text
+    """Whether a text speaks of a tool: its name as a word of its own, and not within another."""
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in {tool, safe_tool(tool)} if name)

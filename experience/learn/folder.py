@@ -113,9 +113,7 @@ class SkillFolder:
             with self._locked():
                 self._put(name, path, content, expected)
         except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(f"cannot write {path}: {error.strerror}; nothing was changed") from error
+            raise _refused(path, error) from error
         return path
 
     def _put(self, name: str, path: Path, content: bytes, expected: bytes | None) -> None:
@@ -137,16 +135,23 @@ class SkillFolder:
     def remove(self, name: str, expected: bytes) -> bool:
         """Take a skill's file away, and its folder when nothing else is in it; False when there was none.
 
-        Raises SkillConflict when the file is not what is expected.
+        Of a linked skill the link goes, and what it leads to stays. Raises SkillConflict when the file is not what is
+        expected.
         """
-        path = self.path(name)
-        with self._locked():
-            if self.read(name) is None:
-                return False
-            self._checked(name, expected, expected)
-            path.unlink()
-            if not any(path.parent.iterdir()):
-                path.parent.rmdir()
+        folder = self.root / checked_skill_name(name)
+        if self.read(name) is None:
+            return False
+        try:
+            with self._locked():
+                self._checked(name, expected, expected)
+                if folder.is_symlink():
+                    folder.unlink()
+                    return True
+                (folder / FILE).unlink()
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+        except OSError as error:
+            raise _refused(folder, error) from error
         return True
 
     def _folders(self) -> list[str]:
@@ -186,6 +191,14 @@ class SkillFolder:
             yield
         finally:
             os.close(handle)
+
+
+def _refused(path: Path, error: OSError) -> StoreError:
+    return (
+        error
+        if isinstance(error, StoreError)
+        else StoreError(f"cannot change {path}: {error.strerror}; it is as it was")
+    )
 
 
 def _write_beside(temporary: Path, path: Path, content: bytes) -> None:

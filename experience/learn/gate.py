@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from experience.episode import Episode
 from experience.errors import InvalidInput
+from experience.learn.evidence import episode_of
 from experience.learn.refusals import (
     DuplicateSkill,
     NotSuccessful,
@@ -84,7 +85,7 @@ def gate(
     for run in runs:
         if policy.require_success and (refusal := _unsuccessful(run, policy)):
             return refusal
-    episodes = [_episode(run) for run in runs]
+    episodes = [episode_of(run) for run in runs]
     tools = [tool for episode in episodes for tool in episode.tools]
     if len(tools) < policy.min_tool_calls:
         return TooFewToolCalls(len(tools), policy.min_tool_calls)
@@ -143,14 +144,10 @@ def _length(text: str) -> int:
     return len(text) + sum(map(is_unspaced, text))
 
 
-def _episode(run: Record | Episode) -> Episode:
-    return run if isinstance(run, Episode) else run.episode
-
-
 def _unsuccessful(run: Record | Episode, policy: DistillPolicy) -> NotSuccessful | None:
     """An episode by itself is taken at its word; a record by the label that counts."""
     kind = run.label.kind if isinstance(run, Record) and run.label else None
-    success = _episode(run).success
+    success = episode_of(run).success
     if not success or (kind == "self_claim" and not policy.trust_self_claim):
         return NotSuccessful(success, kind)
     return None

@@ -20,12 +20,13 @@ LEAST_ALIKE = 0.7
 LEAST_TOOLS = 0.4
 """Weighted Jaccard of their tools, rare tools weighing more."""
 _BLOCK = 1024  # rows of the similarity matrix that are held at once
-_DECIMALS = 5  # of a cosine: beyond them it depends on how the product was cut into blocks
+DECIMALS = 5
+"""Of a cosine: what lies beyond depends on how a product was cut into blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one kind, as positions in what was given, ascending; the centre first."""
+    """Runs of one kind, as positions in what was given; the members ascending, the centre among them."""
 
     centre: int
     members: tuple[int, ...]
@@ -70,7 +71,7 @@ class _Kin:
 
     def of(self, rows: slice) -> NDArray[np.bool_]:
         """A row for each of `rows`, a column for every run."""
-        kin = np.round(self._vectors[rows] @ self._vectors.T, _DECIMALS) >= self._alike
+        kin = np.round(self._vectors[rows] @ self._vectors.T, DECIMALS) >= self._alike
         if self._tools is not None:
             marks, weights, sums = self._tools
             both = (marks[rows] * weights) @ marks.T

@@ -1,30 +1,32 @@
 """How skills do: from the runs that followed each, against runs of the same kind that did not.
 
-Everything is worked out from the labels as they stand now. A skill is convicted only when three things agree: runs that
-followed it fail more often than their like (posterior of the difference), it gets the blame beside the other skills of
-those runs, each so clearly that it stands out among all skills tested (the weaker of both decides, under a false
-discovery rate), and it is more than one failure or two.
+Everything is worked out from the labels as they stand now, and for a skill that was changed from the runs that followed
+its present text. A skill is convicted only when three things agree: runs that followed it fail more often than their like
+(posterior of the difference), it gets the blame beside the other skills of those runs, each so clearly that it stands out
+among all skills tested (an intersection-union test: the weaker of both decides, under a false discovery rate), and it is
+more than one failure or two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experience.learn.blame import Blame, blame
-from experience.learn.causes import VERDICTS, Following, causes
-from experience.learn.evidence import chance
-from experience.learn.groups import LEAST_ALIKE, group
+from experience.learn.causes import SKILL_WRONG, VERDICTS, Following, causes
+from experience.learn.evidence import fisher_one_sided
+from experience.learn.extending import named
+from experience.learn.groups import group
+from experience.learn.matching import match
+from experience.learn.skill import Skill
 from experience.learn.statistics import Rate, false_discovery, probability_lower, rate, ratio_of_means
 from experience.learn.versions import Version
 from experience.memory import Memory
 from experience.protocols import Record
 
-_NEAREST = 3  # runs that each run is compared with
 _KIND_ALIKE = 0.75  # cosine from which on situations are equally hard, more narrowly than for a skill
-_BLOCK = 1024  # rows of cosines held at once
+_CHANGES = ("revised", "extended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,13 @@ class Counts:
     unknown: int = 0
 
     @property
+    def known(self) -> int:
+        """Runs whose end is known."""
+        return self.worked + self.failed
+
+    @property
     def total(self) -> int:
+        """All of them."""
         return self.worked + self.failed + self.unknown
 
 
@@ -56,26 +64,31 @@ class SkillHealth:
 
     skill: str
     followed: Counts
+    """Runs that followed it as it is now."""
+    earlier: int
+    """Runs that followed it when its text was another; they are not held against it."""
     similar: Counts
     """Runs in situations like those, that did not follow it: for each that did the three nearest."""
     success_rate: Rate
     """Of those that followed it."""
-    similar_rate: Rate
-    """Of the others: the similar ones, or all others where there are no similar ones whose end is known."""
     compared_with: str
-    """similar, others, or nothing where there is nothing to compare with."""
+    """similar, others (where no similar run's end is known), or nothing."""
+    compared_rate: Rate | None
+    """Success of those it is compared with; similar ones weigh as often as they are the nearest. None with nothing."""
     probability_of_harm: float
-    """How probable it is that the first rate is below the second; 0.5 when there is nothing to compare with."""
+    """How probable it is that runs that followed it succeed less often than those; 0.5 with nothing to compare with."""
     blame: Blame
     """Its share beside the other skills of its runs."""
     q_value: float
     """The share of false convictions if everything that stands out as much, in both ways, were convicted."""
     convicted: bool
-    causes: dict[str, float]
-    """The probability of each verdict, the likeliest first."""
+    causes: Mapping[str, float]
+    """The probability of each verdict if it does harm, the likeliest first."""
     evidence: tuple[int, ...]
     """The runs that followed it and failed."""
-    changes: dict[str, Rate] = field(default_factory=dict)
+    alike: tuple[int, ...] = ()
+    """The similar runs that worked."""
+    changes: Mapping[str, Rate] = field(default_factory=dict)
     """Followed against similar as a ratio (below 1: less), for steps, tokens, seconds and money where known."""
     rollback_to: int | None = None
     """The version before the newest, when failures have risen since."""
@@ -83,38 +96,41 @@ class SkillHealth:
     """How often chance alone would make them rise so (Fisher's exact test); 1 where there was no revision."""
 
     @property
-    def difference(self) -> float:
-        """Success rate of runs that followed it less that of the others."""
-        return self.success_rate.mean - self.similar_rate.mean
+    def difference(self) -> float | None:
+        """Success rate of runs that followed it less that of the others; None with nothing to compare with."""
+        return self.success_rate.mean - self.compared_rate.mean if self.compared_rate else None
 
     @property
-    def verdict(self) -> str:
-        """The likeliest of the four, see `experience.learn.causes`."""
-        return next(iter(self.causes))
+    def verdict(self) -> str | None:
+        """The likeliest of the four, see `experience.learn.causes`; None unless it is convicted.
+
+        Where failures rose with a revision, it is the skill.
+        """
+        if self.rollback_to is not None:
+            return SKILL_WRONG
+        return next(iter(self.causes)) if self.convicted else None
 
     @property
-    def verdict_text(self) -> str:
-        return VERDICTS[self.verdict]
+    def verdict_text(self) -> str | None:
+        """The verdict as a sentence."""
+        return VERDICTS[self.verdict] if self.verdict else None
 
 
 def skill_health(
     memory: Memory,
     policy: HealthPolicy = HealthPolicy(),
     *,
-    versions: dict[str, Sequence[Version]] | None = None,
-    says: Callable[[str, frozenset[str]], frozenset[str]] = lambda _name, _tools: frozenset(),
+    versions: Mapping[str, Sequence[Version]] | None = None,
+    skills: Mapping[str, Skill] | None = None,
 ) -> list[SkillHealth]:
     """The health of every skill that some run followed, the most suspect first.
 
-    `versions` are the histories of skills, oldest first, for failures that rise after a revision; `says` gives for a skill
-    those of all known tools that it names. Raises InvalidInput when the memory has no vectors.
+    `versions` are the histories of skills, oldest first, to tell which text a run followed; `skills` their texts, to tell
+    whether it was followed. Raises InvalidInput when the memory has no vectors.
     """
     memory.refresh()
-    trial = _Trial(memory)
-    names = sorted({name for record in trial.records for name in record.episode.skills})
-    tools = frozenset(tool for record in trial.records for tool in record.episode.tools)
-    found = [trial.health(name, (versions or {}).get(name, ()), says(name, tools)) for name in names]
-    return _judged(found, policy)
+    trial = _Trial(memory, versions or {}, skills or {})
+    return _judged([trial.health(name) for name in trial.names], policy)
 
 
 def flags(health: Sequence[SkillHealth]) -> list[SkillHealth]:
@@ -125,102 +141,116 @@ def flags(health: Sequence[SkillHealth]) -> list[SkillHealth]:
 class _Trial:
     """All runs of a store, in kinds, and the blame that each skill gets."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, versions: Mapping[str, Sequence[Version]], skills: Mapping[str, Skill]) -> None:
         ids, vectors = memory.vectors()
         row = {int(id): at for at, id in enumerate(ids)}
-        self.records = [record for record in memory.records() if record.id in row]
-        self._vectors = vectors[[row[record.id] for record in self.records]]
-        kinds = group([record.episode for record in self.records], self._vectors, tools=False, alike=_KIND_ALIKE)
-        self._kind = {
-            self.records[at].id: n for n, kind in enumerate(kinds) if len(kind.members) > 1 for at in kind.members
-        }
-        known = [record for record in self.records if ended(record) is not None]
+        self._records = [record for record in memory.records() if record.id in row]
+        self._vectors = vectors[[row[record.id] for record in self._records]]
+        self._ended = np.array([_number(record.ended) for record in self._records], dtype=np.int8)
+        self._tools = frozenset(tool for record in self._records for tool in record.episode.tools)
+        self._versions, self._skills = versions, skills
+        self.names = sorted({name for record in self._records for name in record.episode.skills})
+        kinds = group([record.episode for record in self._records], self._vectors, tools=False, alike=_KIND_ALIKE)
+        members = [(at, number) for number, kind in enumerate(kinds) if len(kind.members) > 1 for at in kind.members]
+        self._kind = {self._records[at].id: number for at, number in members}
+        known = [record for record in self._records if record.ended is not None]
         self._blame = blame(
-            [not ended(record) for record in known],
-            [record.episode.skills for record in known],
+            [not record.ended for record in known],
+            [[self._followed(name, record) for name in record.episode.skills] for record in known],
             [self._kind.get(record.id, -1) for record in known],
         )
 
-    def health(self, name: str, versions: Sequence[Version], says: frozenset[str]) -> SkillHealth:
+    def health(self, name: str) -> SkillHealth:
         """One skill, not judged yet."""
-        follows = np.array([name in record.episode.skills for record in self.records])
-        followers, others, similar = (
-            [self.records[at] for at in np.flatnonzero(chosen)] for chosen in (follows, ~follows, self._like(follows))
+        follows = np.array([name in record.episode.skills for record in self._records])
+        now = np.array(
+            [follow and self._followed(name, r) == name for follow, r in zip(follows, self._records, strict=True)]
         )
-        followed, alike, rest = (_counts(runs) for runs in (followers, similar, others))
-        against, what = (alike, "similar") if alike.worked + alike.failed else (rest, "others")
-        if not against.worked + against.failed or not followed.worked + followed.failed:
-            harm, what = 0.5, "nothing"
-        else:
-            harm = probability_lower((followed.worked, followed.failed), (against.worked, against.failed))
-        before, risen = _since_revision(followers, versions)
+        # A run that followed an older text of it is neither like those that follow it now nor one without it.
+        compared = match(self._vectors[now | ~follows], now[now | ~follows], self._ended[now | ~follows])
+        pool = [record for record, take in zip(self._records, now | ~follows, strict=True) if take]
+        followers, others = ([r for r, is_it in zip(self._records, chosen, strict=True) if is_it] for chosen in (now, ~follows))  # fmt: skip
+        similar, matched = ([r for r, is_it in zip(pool, chosen, strict=True) if is_it] for chosen in (compared.similar, compared.followers))  # fmt: skip
+        ours, theirs, what = _compared(_counts(matched), (compared.worked, compared.failed), _counts(followers), _counts(others))  # fmt: skip
+        before, risen = self._since_revision(name, followers)
         return SkillHealth(
             skill=name,
-            followed=followed,
-            similar=alike,
-            success_rate=rate(followed.worked, followed.failed),
-            similar_rate=rate(against.worked, against.failed),
+            followed=_counts(followers),
+            earlier=int((follows & ~now).sum()),
+            similar=_counts(similar),
+            success_rate=rate(_counts(followers).worked, _counts(followers).failed),
             compared_with=what,
-            probability_of_harm=harm,
+            compared_rate=rate(*theirs) if theirs else None,
+            probability_of_harm=probability_lower(ours, theirs) if theirs else 0.5,
             blame=self._blame.get(name, Blame(0.0, 0.0, 1.0)),
             q_value=1.0,
             convicted=False,
-            causes=causes([self._following(record) for record in followers if ended(record) is not None], says),
-            evidence=tuple(sorted(record.id for record in followers if ended(record) is False)),
+            causes=causes([self._following(r) for r in followers if r.ended is not None], self._says(name)),
+            evidence=tuple(sorted(r.id for r in followers if r.ended is False)),
+            alike=tuple(sorted(r.id for r in similar if r.ended)),
             changes=_changes(followers, similar),
             rollback_to=before,
             risen=risen,
         )
 
-    def _like(self, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The runs that are nearest to one of those that follow, of those that do not: its three nearest, and ties."""
-        found = np.zeros(len(follows), dtype=bool)
-        rows, others = np.flatnonzero(follows), np.flatnonzero(~follows)
-        if not len(others):
-            return found
-        for at in range(0, len(rows), _BLOCK):
-            cosines = np.round(self._vectors[rows[at : at + _BLOCK]] @ self._vectors[others].T, 5)
-            nearest = min(_NEAREST, len(others))
-            least = np.maximum(np.partition(cosines, -nearest, axis=1)[:, -nearest], LEAST_ALIKE)
-            found[others[(cosines >= least[:, None]).any(axis=0)]] = True
-        return found
+    def _followed(self, name: str, record: Record) -> str:
+        """The skill that a run followed: its name, or another where its text was another then."""
+        history = self._versions.get(name, ())
+        return name if not history or _in_force(history, record) == history[-1].content else f"{name} before"
+
+    def _says(self, name: str) -> frozenset[str]:
+        skill = self._skills.get(name)
+        return frozenset(tool for tool in self._tools if named(skill.body, tool)) if skill else frozenset()
 
     def _following(self, record: Record) -> Following:
-        return Following(
-            bool(ended(record)), _began(record), self._kind.get(record.id, -1), frozenset(record.episode.tools)
-        )
+        kind = self._kind.get(record.id, -1)
+        return Following(bool(record.ended), began(record), kind, frozenset(record.episode.tools))
+
+    def _since_revision(self, name: str, followers: Sequence[Record]) -> tuple[int | None, float]:
+        """The version that the newest one changed, and how often chance alone would make failures rise as they did."""
+        history = self._versions.get(name, ())
+        if not history or history[-1].parent is None or history[-1].origin not in _CHANGES:
+            return None, 1.0
+        parent = history[history[-1].parent - 1]
+        followed = [record for record in self._records if name in record.episode.skills]
+        before, after = _counts([r for r in followed if _in_force(history, r) == parent.content]), _counts(followers)
+        return parent.number, fisher_one_sided(after.failed, after.known, before.failed, before.known)
 
 
-def ended(record: Record) -> bool | None:
-    """How a run ended, as far as it counts: a success that only the agent itself claims is not known."""
-    return None if record.episode.success and not record.confirmed else record.episode.success
+def began(record: Record) -> datetime:
+    """When a run started or, where that is not known, was recorded."""
+    return record.episode.started_at or record.recorded_at
+
+
+def _in_force(history: Sequence[Version], record: Record) -> bytes:
+    """The text of a skill when a run began; before its first version that one's."""
+    standing = [version for version in history if version.at <= began(record)]
+    return (standing[-1] if standing else history[0]).content
+
+
+def _compared(
+    matched: "Counts", like: tuple[float, float], followers: "Counts", others: "Counts"
+) -> tuple[tuple[float, float], tuple[float, float] | None, str]:
+    """What is compared, as (worked, failed) each, and with what."""
+    if matched.known:
+        return (matched.worked, matched.failed), like, "similar"
+    if followers.known and others.known:
+        return (followers.worked, followers.failed), (others.worked, others.failed), "others"
+    return (0, 0), None, "nothing"
 
 
 def _judged(found: Sequence[SkillHealth], policy: HealthPolicy) -> list[SkillHealth]:
     """With q-values and convictions: one family of tests for skills, one for revisions."""
-    guilt = false_discovery([max(one.blame.chance, 1 - one.probability_of_harm) for one in found])
+    guilt = false_discovery([max(one.blame.p_value, 1 - one.probability_of_harm) for one in found])
     revised = [one for one in found if one.rollback_to is not None]
     worse = dict(zip((one.skill for one in revised), false_discovery([one.risen for one in revised]), strict=True))
     judged = []
     for one, q_value in zip(found, guilt, strict=True):
         enough = one.followed.failed >= policy.min_failures
-        back = enough and worse.get(one.skill, 1.0) <= policy.false_discovery_rate
+        back = enough and one.rollback_to is not None and worse.get(one.skill, 1.0) <= policy.false_discovery_rate
         convicted = back or (enough and q_value <= policy.false_discovery_rate)
         judged.append(replace(one, q_value=q_value, convicted=convicted, rollback_to=one.rollback_to if back else None))
     return sorted(judged, key=lambda one: (not one.convicted, one.q_value, -one.probability_of_harm, one.skill))
-
-
-def _since_revision(followers: Sequence[Record], versions: Sequence[Version]) -> tuple[int | None, float]:
-    """The version before a newest one that changed it, and how often chance alone would make failures rise as they did."""
-    newest = versions[-1] if versions else None
-    if newest is None or newest.parent is None or newest.origin not in ("revised", "extended"):
-        return None, 1.0
-    before, after = (
-        _counts([run for run in followers if (_began(run) >= newest.at) is since]) for since in (False, True)
-    )
-    return newest.parent, chance(
-        after.failed, after.worked + after.failed, before.failed, before.worked + before.failed
-    )
 
 
 def _changes(followers: Sequence[Record], similar: Sequence[Record]) -> dict[str, Rate]:
@@ -234,15 +264,15 @@ def _changes(followers: Sequence[Record], similar: Sequence[Record]) -> dict[str
     return found
 
 
-def _began(record: Record) -> datetime:
-    return record.episode.started_at or record.recorded_at
-
-
 def _cost(record: Record, name: str) -> float | None:
     value = getattr(record.episode.cost, name)
     return len(record.episode.tools) if value is None and name == "steps" else value
 
 
 def _counts(records: Sequence[Record]) -> Counts:
-    ends = [ended(record) for record in records]
+    ends = [record.ended for record in records]
     return Counts(ends.count(True), ends.count(False), ends.count(None))
+
+
+def _number(ended: bool | None) -> int:
+    return -1 if ended is None else int(ended)

@@ -15,6 +15,7 @@ from experience.learn.skill import Skill
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _PREFIX = "experience-"
+_FIELDS = ("revision", "revised-on", "revisions-today", "origin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Ledger:
 
         One entry a field (`experience-revision` and so on), or the one entry `experience` that older writers made.
         """
-        entries = {key.removeprefix(_PREFIX): text for key, text in skill.metadata.items() if key.startswith(_PREFIX)}
+        entries = {key: skill.metadata[_PREFIX + key] for key in _FIELDS if _PREFIX + key in skill.metadata}
         if not entries and "experience" in skill.metadata:
             entries = _older(skill)
         day = entries.get("revised-on", "")

@@ -8,7 +8,11 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
+import threading
+import time
 from collections.abc import Sequence
+from typing import IO
 
 from experience.errors import InvalidInput, MissingPackage, ModelError, shown
 from experience.learn.distill import Complete
@@ -34,24 +38,31 @@ def command_model(command: str | Sequence[str], timeout: float = 120.0) -> Compl
         raise InvalidInput(f"the time limit is {timeout!r}; it needs a number of seconds above 0")
 
     def complete(prompt: str) -> str:
-        try:
-            process = subprocess.Popen(  # noqa: S603 (the user's own command)
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise ModelError(f"the model {shown(words[0])} cannot be run: {error.strerror}; check --model") from error
-        with process:
+        deadline = time.monotonic() + timeout
+        with tempfile.TemporaryFile() as asked:
+            asked.write(prompt.encode())
+            asked.seek(0)
             try:
-                out, err = process.communicate(prompt.encode(), timeout=timeout)
-            except subprocess.TimeoutExpired as error:
-                _end(process)
+                process = subprocess.Popen(  # noqa: S603 (the user's own command)
+                    words, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+                )
+            except OSError as error:
                 raise ModelError(
-                    f"the model {shown(words[0])} has not answered in {timeout:g} s; allow it more time"
+                    f"the model {shown(words[0])} cannot be run: {error.strerror}; check --model"
                 ) from error
-            except BaseException:
-                _end(process)
-                raise
-        return _answer(words[0], process.returncode, out, err)
+        readers = [_Reader(process, stream) for stream in (process.stdout, process.stderr)]
+        try:
+            for reader in readers:
+                reader.join(max(0.0, deadline - time.monotonic()))
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pass  # told below, by the readers or the process that is not done
+        finally:
+            late = any(reader.is_alive() for reader in readers) or process.poll() is None
+            _end(process)
+        if late:
+            raise ModelError(f"the model {shown(words[0])} has not answered in {timeout:g} s; allow it more time")
+        return _answer(words[0], process.returncode, *readers)
 
     return complete
 
@@ -76,6 +87,24 @@ def llm_model(name: str) -> Complete:
     return complete
 
 
+class _Reader(threading.Thread):
+    """Reads what a process says, and ends the process when it says too much."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", stream: IO[bytes] | None) -> None:
+        super().__init__(daemon=True)
+        self._process, self._stream = process, stream
+        self.said = b""
+        self.start()
+
+    def run(self) -> None:
+        """Until the end, or one byte more than is read at most."""
+        if self._stream is not None:
+            with self._stream:
+                self.said = self._stream.read(_LONGEST_ANSWER + 1)
+        if len(self.said) > _LONGEST_ANSWER:
+            _end(self._process)
+
+
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """End the command and what it has started."""
     if hasattr(os, "killpg"):
@@ -83,15 +112,16 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
+    process.wait()
 
 
-def _answer(command: str, code: int, out: bytes, err: bytes) -> str:
+def _answer(command: str, code: int, out: _Reader, err: _Reader) -> str:
+    if len(out.said) > _LONGEST_ANSWER:
+        raise ModelError(f"the model {shown(command)} answers without end; {_LONGEST_ANSWER} bytes are read at most")
     if code:
-        said = err.decode(errors="replace").strip().split("\n")[-1]
+        said = err.said.decode(errors="replace").strip().split("\n")[-1]
         raise ModelError(f"the model {shown(command)} failed with exit code {code}: {shown(said)}")
-    if len(out) > _LONGEST_ANSWER:
-        raise ModelError(f"the model {shown(command)} answered {len(out)} bytes; {_LONGEST_ANSWER} are read at most")
-    answer = out.decode(errors="replace").strip()
+    answer = out.said.decode(errors="replace").strip()
     if not answer:
         raise ModelError(f"the model {shown(command)} answered nothing")
     return answer

@@ -12,7 +12,7 @@ from experience.learn.library import SkillLibrary
 from experience.learn.refusals import NotFlagged, RevisionRefusal
 from experience.learn.revise import Allowed, Request, RevisePolicy, Revision, check, revise
 from experience.learn.skill import Skill, checked_skill_name
-from experience.learn.versions import RETIRED, Draft
+from experience.learn.versions import RETIRED, Draft, Version
 from experience.learn.wording import Casing
 from experience.memory import Memory
 from experience.protocols import Record
@@ -47,17 +47,58 @@ def known_skills(library: SkillLibrary, folder: SkillFolder) -> dict[str, Skill]
 
 
 def health_of_skills(memory: Memory, folder: SkillFolder, policy: HealthPolicy = HealthPolicy()) -> list[SkillHealth]:
-    """The health of every skill that some run followed, the most suspect first; see `skill_health`."""
+    """The health of every skill that some run followed and that is not retired, the most suspect first; see `skill_health`."""
     library = SkillLibrary(memory.store)
-    skills = known_skills(library, folder)
-    return skill_health(
+    retired = {version.name for version in library.skills(retired=True) if version.origin == RETIRED}
+    found = skill_health(
         memory,
         policy,
         versions={version.name: library.history(version.name) for version in library.skills()},
-        says=lambda name, tools: (
-            frozenset(t for t in tools if t in skills[name].body) if name in skills else frozenset()
-        ),
+        skills=known_skills(library, folder),
     )
+    return [one for one in found if one.skill not in retired]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a skill stands, in the store and in a folder."""
+
+    name: str
+    description: str
+    version: Version | None
+    """The store's newest; None when the store has none."""
+    state: str
+    """in use, changed on disk, not in folder, not in the store, retired, or retired but on disk."""
+    text: str
+    """What stands in the folder, or else in the store."""
+
+
+def standing(library: SkillLibrary, folder: SkillFolder, name: str) -> Standing:
+    """How one skill stands. Raises NotFound, InvalidSkill."""
+    version, content = library.current(checked_skill_name(name)), folder.read(name)
+    kept = content if content is not None else version.content if version else None
+    if kept is None:
+        raise NotFound(f"there is no skill {name!r}, neither in the store nor in {folder.root}")
+    skill = Skill.parse(kept)
+    return Standing(name, skill.description, version, _standing(version, content), skill.text)
+
+
+def standings(library: SkillLibrary, folder: SkillFolder, *, retired: bool = False) -> list[Standing]:
+    """How all skills stand, by name; retired ones when asked for. What cannot be read in the folder is left out."""
+    names = {version.name for version in library.skills(retired=True)} | {skill.name for skill in folder.scan().skills}
+    unreadable = {problem.folder for problem in folder.scan().problems}
+    found = [standing(library, folder, name) for name in sorted(names - unreadable)]
+    return [one for one in found if retired or one.state != RETIRED]
+
+
+def _standing(version: Version | None, content: bytes | None) -> str:
+    if version is None:
+        return "not in the store"
+    if version.origin == RETIRED:
+        return RETIRED if content is None else "retired but on disk"
+    if content is None:
+        return "not in folder"
+    return "in use" if content == version.content else "changed on disk"
 
 
 def propose(
@@ -116,7 +157,7 @@ def stale(store: SqliteStore) -> list[Stale]:
         for what, name, number, id, citation in cited
         for was, ids in (("worked", citation.worked), ("failed", citation.failed))
         for episode in ids
-        if (now := _state(records.get(episode))) != was
+        if (now := _state(records.get(episode), claimed=episode in citation.claimed)) != was
     ]
 
 
@@ -129,13 +170,15 @@ def _request(
     episode: int | None,
     complaint: str,
 ) -> Request:
-    followers = [record for record in memory.records() if name in record.episode.skills]
+    records = memory.records()
+    followers = [record for record in records if name in record.episode.skills]
     version = library.current(name)
     built_on = memory.store.get_many(version.citation.worked).values() if version else []
-    worked = {record.id: record for record in (*followers, *built_on) if record.episode.success}
-    failed = {record.id: record for record in followers if record.episode.success is False}
+    worked = {record.id: record for record in (*followers, *built_on) if record.ended}
+    failed = {record.id: record for record in followers if health and record.id in health.evidence}
+    like = memory.store.get_many(health.alike).values() if health else []
     shown = memory.get(episode if episode is not None else max(failed))
-    if shown.episode.success is False:
+    if shown.ended is False:
         failed.setdefault(shown.id, shown)
     return Request(
         skill=skill,
@@ -145,8 +188,9 @@ def _request(
         attempts=library.attempts(name),
         worked=_ordered(worked),
         failed=_ordered(failed),
-        verdict=health.verdict if health else "",
-        casing=Casing(record.episode.situation for record in memory.records()),
+        like=list(like),
+        verdict=(health.verdict or "") if health else "",
+        casing=Casing(record.episode.situation for record in records),
     )
 
 
@@ -156,7 +200,7 @@ def _ordered(records: dict[int, Record]) -> Sequence[Record]:
 
 def _flag_json(health: SkillHealth) -> dict[str, object]:
     return {
-        "verdict": health.verdict,
+        "verdict": health.verdict or "",
         "probability_of_harm": health.probability_of_harm,
         "q_value": health.q_value,
         "convicted": health.convicted,
@@ -166,9 +210,10 @@ def _flag_json(health: SkillHealth) -> dict[str, object]:
     }
 
 
-def _state(record: Record | None) -> str:
+def _state(record: Record | None, *, claimed: bool) -> str:
+    """How a run stands now; where the agent's own claim was enough, it still is."""
     if record is None:
         return "deleted"
     if record.superseded:
         return "superseded"
-    return {True: "worked", False: "failed", None: "unknown"}[record.episode.success]
+    return {True: "worked", False: "failed", None: "unknown"}[record.episode.success if claimed else record.ended]

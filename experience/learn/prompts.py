@@ -10,7 +10,9 @@ from experience.learn.skill import Skill
 from experience.masking import masked
 
 _MOST_RUNS = 8
-_LONGEST = 600  # characters of one text
+_MOST_NAMES = 200
+_LONGEST = 600  # characters of one recorded text
+_LONGEST_COMPLAINT = 8000
 
 _DISTILL = """\
 You write one reusable skill for an AI agent from runs that worked.
@@ -47,25 +49,25 @@ Answer with one JSON object and nothing else, below {tokens} tokens:
 """
 
 
-def distill_prompt(evidence: Evidence, policy: DistillPolicy) -> str:
-    """Asks for the fields of a new skill."""
+def distill_prompt(evidence: Evidence, policy: DistillPolicy, taken: Sequence[str] = ()) -> str:
+    """Asks for the fields of a new skill, under a name that is not taken."""
     data = {
+        "names_taken": list(taken[:_MOST_NAMES]),
         "runs_that_worked": _runs(evidence.worked),
         "similar_runs_that_failed": _runs(evidence.failed),
         "common_order_of_tools": [{"tool": step.tool, "in_runs": step.runs} for step in evidence.steps],
-        "differences": [
-            {"tool": p.tool, "kind": p.kind, "in_failed": p.failed, "in_worked": p.worked} for p in evidence.pitfalls
-        ],
+        "differences": _differences(evidence),
     }
     return _DISTILL.format(data=data_json(data), tokens=policy.max_output_tokens)
 
 
-def revise_prompt(skill: Skill, episode: Episode, complaint: str, tokens: int) -> str:
-    """Asks for the smallest change of a skill: the whole of it, the run that did not work, and what a person says."""
+def revise_prompt(skill: Skill, episode: Episode, complaint: str, evidence: Evidence | None, tokens: int) -> str:
+    """Asks for the smallest change of a skill: the whole of it, the run that did not work, what a person says, the counts."""
     data = {
-        "complaint": _cut(complaint) or None,
+        "complaint": _cut(complaint, _LONGEST_COMPLAINT) or None,
         "skill": {"name": skill.name, "description": skill.description, "body": skill.body},
         "run": {**run_data(episode), "worked": episode.success},
+        **({"runs_that_worked": _runs(evidence.worked), "differences": _differences(evidence)} if evidence else {}),
     }
     return _REVISE.format(data=data_json(data), tokens=tokens)
 
@@ -88,6 +90,19 @@ def _runs(episodes: Sequence[Episode]) -> list[dict[str, object]]:
     return [run_data(episode) for episode in episodes[:_MOST_RUNS]]
 
 
-def _cut(text: str) -> str:
+def _differences(evidence: Evidence) -> list[dict[str, object]]:
+    return [
+        {
+            "tool": p.tool,
+            "kind": p.kind,
+            "in_failed": p.failed,
+            "in_worked": p.worked,
+            "of": [len(evidence.failed), len(evidence.worked)],
+        }
+        for p in evidence.pitfalls
+    ]
+
+
+def _cut(text: str, most: int = _LONGEST) -> str:
     text, _ = masked(text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -117,7 +117,7 @@ def health_json(health: SkillHealth) -> dict[str, object]:
         "skill": health.skill,
         "convicted": health.convicted,
         "verdict": health.verdict,
-        "verdict_probability": _round(health.causes[health.verdict]),
+        "verdict_probability": _round(health.causes[health.verdict]) if health.verdict else None,
         "verdict_text": health.verdict_text,
         "verdicts": {name: _round(share) for name, share in health.causes.items()},
         "probability_of_harm": _round(health.probability_of_harm),
@@ -126,15 +126,16 @@ def health_json(health: SkillHealth) -> dict[str, object]:
         "worked": health.followed.worked,
         "failed": health.followed.failed,
         "unknown": health.followed.unknown,
+        "followed_earlier_text": health.earlier,
         "similar_not_followed": health.similar.total,
         "similar_worked": health.similar.worked,
         "similar_failed": health.similar.failed,
         "similar_unknown": health.similar.unknown,
         "compared_with": health.compared_with,
         "success_rate": _rate_json(health.success_rate),
-        "similar_success_rate": _rate_json(health.similar_rate),
-        "difference": _round(health.difference),
-        "blame": {"log_odds": _round(health.blame.effect), "error": _round(health.blame.error), "p_value": _round(health.blame.chance)},
+        "compared_success_rate": _rate_json(health.compared_rate) if health.compared_rate else None,
+        "difference": None if health.difference is None else _round(health.difference),
+        "blame": {"log_odds": _round(health.blame.effect), "error": _round(health.blame.error), "p_value": _round(health.blame.p_value)},
         "changes": {name: _rate_json(ratio) for name, ratio in health.changes.items()},
         "rollback_to": health.rollback_to,
         "evidence": list(health.evidence),
@@ -151,14 +152,16 @@ def health_lines(health: SkillHealth) -> Iterable[str]:
         f"  followed {followed.total}: {followed.worked} worked, {followed.failed} failed, {followed.unknown} unknown;"
         f" success {rate.mean:.0%} ({rate.low:.0%} to {rate.high:.0%})"
     )
-    yield (
-        f"  similar, not followed {similar.total}: {similar.worked} worked, {similar.failed} failed;"
-        f" success {health.similar_rate.mean:.0%} of {health.compared_with}"
-    )
-    yield f"  probability of harm {health.probability_of_harm:.3f}, q {health.q_value:.3f}, difference {health.difference:+.0%}"
+    if health.earlier:
+        yield f"  and {health.earlier} that followed an earlier text of it"
+    yield f"  similar, not followed {similar.total}: {similar.worked} worked, {similar.failed} failed, {similar.unknown} unknown"
+    if health.compared_rate and health.difference is not None:
+        whom = "like runs, weighted" if health.compared_with == "similar" else "all others, none being like them"
+        yield f"  against {whom}: {health.compared_rate.mean:.0%}, difference {health.difference:+.0%}"
+    yield f"  probability of harm {health.probability_of_harm:.3f}, q {health.q_value:.3f}"
     for name, ratio in health.changes.items():
         yield f"  {name} x{ratio.mean:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
-    if health.convicted:
+    if health.verdict:
         yield f"  looks like: {health.verdict_text} ({health.causes[health.verdict]:.0%} sure)"
         yield f"  runs that failed: {_ids(health.evidence)}"
     if health.rollback_to:

@@ -15,7 +15,7 @@ from experience.errors import InvalidInput, InvalidSkill
 from experience.learn.causes import WRONG_SITUATION
 from experience.learn.distill import Complete
 from experience.learn.drafting import bad_reply, fit, reply_object
-from experience.learn.evidence import Citation, Evidence
+from experience.learn.evidence import Citation, Evidence, episode_of
 from experience.learn.extending import missing_pitfalls, named
 from experience.learn.ledger import Ledger
 from experience.learn.prompts import revise_prompt
@@ -82,6 +82,8 @@ class Request:
     """Runs that followed it and worked, or that it was built on."""
     failed: Sequence[Record | Episode] = ()
     """Runs that followed it and failed."""
+    like: Sequence[Record | Episode] = ()
+    """Runs in like situations that did not follow it and worked."""
     verdict: str = ""
     """What its failures look like, see `experience.learn.causes`."""
     casing: Casing | None = field(default=None, compare=False)
@@ -157,7 +159,7 @@ def revise(
 
 def _uncovered(request: Request, proposal: Proposal, policy: RevisePolicy) -> LosesSteps | TooLarge | None:
     """Why a proposal does not do what the skill did: tools of its successes are gone, or it has outgrown its bound."""
-    tools = {tool for run in request.worked for tool in (run if isinstance(run, Episode) else run.episode).tools}
+    tools = {tool for run in request.worked for tool in episode_of(run).tools}
     text = f"{proposal.description or request.skill.description}\n{proposal.body}"
     lost = {tool for tool in tools if named(request.skill.text, tool) and not named(text, tool)} - proposal.dropped
     if lost:
@@ -167,7 +169,7 @@ def _uncovered(request: Request, proposal: Proposal, policy: RevisePolicy) -> Lo
 
 
 def _from_evidence(request: Request) -> Proposal:
-    evidence = Evidence.of(request.worked, request.failed, request.casing) if request.worked else None
+    evidence = _evidence(request)
     pitfalls = missing_pitfalls(request.skill, evidence) if evidence else []
     body = with_bullets(request.skill.body, "Pitfalls", pitfalls)
     reasons = ["what runs that failed did differently is named"] if pitfalls else []
@@ -181,12 +183,15 @@ def _from_evidence(request: Request) -> Proposal:
     return Proposal(body, "; ".join(reasons))
 
 
+def _evidence(request: Request) -> Evidence | None:
+    """What tells the runs that failed from those that worked, whether they followed the skill or were only like them."""
+    worked = (*request.worked, *request.like)
+    return Evidence.of(worked, request.failed, request.casing) if worked and request.failed else None
+
+
 def _not_for(request: Request) -> str | None:
     """What situations speak of in which the skill failed, and those in which it worked do not."""
-    worked, failed = (
-        [(run if isinstance(run, Episode) else run.episode).situation for run in runs]
-        for runs in (request.worked, request.failed)
-    )
+    worked, failed = ([episode_of(run).situation for run in runs] for runs in (request.worked, request.failed))
     casing = request.casing or Casing([*worked, *failed])
     fine = {word for text in worked for word in text.casefold().split()}
     phrases = [p for p in shared_phrases(failed, casing) if not set(p.text.split()) <= fine] if failed else []
@@ -197,15 +202,18 @@ def _not_for(request: Request) -> str | None:
 
 
 def _from_model(request: Request, policy: RevisePolicy, complete: Complete) -> Proposal:
-    reply = complete(revise_prompt(request.skill, request.episode, request.complaint, policy.max_output_tokens))
+    evidence = _evidence(request)
+    prompt = revise_prompt(request.skill, request.episode, request.complaint, evidence, policy.max_output_tokens)
+    reply = complete(prompt)
     data = reply_object(reply)
     body = data.get("body")
     if not isinstance(body, str) or len(_FRONT.sub("", body).strip().encode()) < _SHORTEST_BODY:
         raise bad_reply(f"it has no body of at least {_SHORTEST_BODY} bytes", reply)
-    body, _ = masked(_FRONT.sub("", body).strip())
+    known = request.skill.text  # what stands in the skill already is not masked away
+    body, _ = masked(_FRONT.sub("", body).strip(), known)
     change = data.get("description_change")
     new, why = (str(change.get(key) or "").strip() for key in ("new", "why")) if isinstance(change, dict) else ("", "")
-    description, _ = masked(fit(" ".join(new.split()), LONGEST_DESCRIPTION))
+    description = fit(masked(" ".join(new.split()), known)[0], LONGEST_DESCRIPTION)
     dropped = data.get("dropped")
     left_out = (
         {tool: why for tool, why in dropped.items() if str(why or "").strip()} if isinstance(dropped, dict) else {}

@@ -9,9 +9,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from io import StringIO
 from types import MappingProxyType
 from typing import Any, Self
+
+from ruamel.yaml.error import YAMLError
 
 from experience.episode import checked_text
 from experience.errors import InvalidSkill, shown
@@ -24,7 +27,9 @@ LONGEST_TEXT = 1_000_000  # characters; no skill is as long, and YAML takes its 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _BARE_VALUE = re.compile(r"^(name|description|license|compatibility|allowed-tools):[ \t]+(?![\"'|>\[{&*!])(.+?)[ \t]*$", re.MULTILINE)  # fmt: skip
-_SCALARS = (str, int, float, bool)
+_SCALARS = (str, int, float, date)
+_DEEPEST = 20  # collections within one another
+_NO_YAML = (YAMLError, ValueError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +218,27 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _load(front: str) -> Any:
-    from ruamel.yaml.error import YAMLError
-
     try:
         return _mapping(front)
-    except YAMLError as error:
+    except _NO_YAML as error:
         # An unquoted value with a colon in it is no YAML, and common: many readers take it as it is meant.
         quoted = _BARE_VALUE.sub(lambda found: f"{found[1]}: {json.dumps(found[2], ensure_ascii=False)}", front)
         try:
             return _mapping(quoted)
-        except YAMLError:
+        except _NO_YAML:
             said = str(getattr(error, "problem", None) or error).split("\n", 1)[0]
             raise InvalidSkill(f"a SKILL.md's frontmatter is not YAML ({said}); quote values with colons") from error
 
 
 def _mapping(front: str) -> Any:
+    """What the YAML says; aliases and depth are bounded, since a few lines of them make a world of data."""
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+
+    depth = 0
+    for event in _yaml().parse(StringIO(front)):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > _DEEPEST or isinstance(event, AliasEvent):
+            raise ValueError("it has aliases, or lists within lists without end")
     data = _yaml().load(front)
     if not isinstance(data, dict):
         raise InvalidSkill("a SKILL.md's frontmatter is no mapping; it needs lines such as name: my-skill")
@@ -255,15 +266,21 @@ def _text_of(data: Any, key: str) -> str | None:
         return None
     if isinstance(value, list):
         return " ".join(str(item) for item in value)
-    if not isinstance(value, _SCALARS):
+    if isinstance(value, _SCALARS):
+        return _scalar(value)
+    if key in ("name", "description"):
         raise InvalidSkill(f"{key} in a SKILL.md is {shown(str(value))}; it needs text")
-    return str(value)
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _flat(metadata: object) -> dict[str, str]:
     if not isinstance(metadata, dict):
         return {}
     return {
-        str(key): str(value) if isinstance(value, _SCALARS) else json.dumps(value, default=str, ensure_ascii=False)
+        str(key): _scalar(value) if isinstance(value, _SCALARS) else json.dumps(value, default=str, ensure_ascii=False)
         for key, value in metadata.items()
     }
+
+
+def _scalar(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)

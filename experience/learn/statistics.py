@@ -18,13 +18,13 @@ class Rate(NamedTuple):
     high: float
 
 
-def rate(yes: int, no: int) -> Rate:
-    """The posterior of a rate under a uniform prior."""
+def rate(yes: float, no: float) -> Rate:
+    """The posterior of a rate under a uniform prior; weighted counts need not be whole."""
     a, b = 1 + yes, 1 + no
     return Rate(a / (a + b), float(betaincinv(a, b, 0.025)), float(betaincinv(a, b, 0.975)))
 
 
-def probability_lower(one: tuple[int, int], other: tuple[int, int]) -> float:
+def probability_lower(one: tuple[float, float], other: tuple[float, float]) -> float:
     """How probable it is that one rate is lower than another, each given as (yes, no), under uniform priors.
 
     The integral of the one's distribution function over the other's quantiles.

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 )
 _TECHNICAL = re.compile(r"[a-z]{1,8}\d{1,3}[a-z]{0,4}|\d[a-z]{1,3}")
 _MEASURE = re.compile(r"\d(?:st|nd|rd|th|am|pm|hr?s?|min|ms|s|kg|g|lbs?|km?|cm|mm|m|usd|eur|gbp|[kmgt]b|x|pt|d|w|y)")
+_WORDLIKE = re.compile(r"[^\W_](?:[\w.:/,-]*\w)?")
 _SENTENCE_END = re.compile(r"[.!?\n。！？:]")
 _DATES = frozenset(
     "january february march april june july august september october november december jan feb mar apr jun jul aug sept sep "
@@ -284,3 +285,23 @@ _LINK_KEYS = frozenset(map(stem, _LINKS))
 def weighty_words(phrase: str) -> list[str]:
     """The words of a phrase that say what it is about; of a script without spaces the phrase as it is."""
     return [word for word in phrase.split() if word not in _LINKS]
+
+
+def own_words(situations: Sequence[str], casing: Casing) -> frozenset[str]:
+    """Values and names that belong to single runs: numbers, dates, codes and names in these situations, as they are written.
+
+    Of numbers those of three characters and more; short ones are everywhere.
+    """
+    found = set()
+    for situation in situations:
+        for token, following in _with_next(tokenised(situation)):
+            if token.key and casing.is_name(token, following):
+                found.add(token.surface)
+        values = (match["word"] or match["value"] or "" for match in _TOKEN.finditer(situation))
+        found.update(value.strip("$€£¥₹%°\"“”`' ") for value in values if any(char.isdigit() for char in value))
+    return frozenset(word for word in found if len(word) >= 3 and not _TECHNICAL.fullmatch(word))  # noqa: PLR2004
+
+
+def without(words: frozenset[str], text: str) -> str:
+    """A text with each of these words as …."""
+    return _WORDLIKE.sub(lambda found: "…" if found.group().strip(".,:;") in words else found.group(), text)
