@@ -21,7 +21,7 @@ def _luhn(found: str) -> bool:
 
 def _looks_random(found: str) -> bool:
     """A value after a telling name: not a placeholder, a variable or a word of prose."""
-    value = re.split(r"[:=]\s*[\"']?", found, maxsplit=1)[-1].strip("\"' ")
+    value = re.split(r"(?:[:=]|\bis\b)\s*[\"']?", found, maxsplit=1)[-1].strip("\"' ")
     return (
         not value.startswith(("$", "<", "{", "%", "…", "[")) and not set(value) <= set("*x.X") and not value.isalpha()
     )
@@ -31,23 +31,23 @@ _ANY: _Check = bool
 # In this order: what stands earlier takes its text from what stands later.
 _SHAPES: tuple[tuple[str, re.Pattern[str], _Check], ...] = (
     ("key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), _ANY),
-    ("credentials", re.compile(r"(?<=://)[^\s/:@]{1,256}:[^\s/@]{1,256}(?=@)"), _ANY),
+    ("credentials", re.compile(r"(?<=://)[^\s/:@]{0,256}:[^\s/@]{1,256}(?=@)"), _ANY),
     (
         "token",
         re.compile(
             r"\b(?:sk-(?:ant-|proj-)?[A-Za-z0-9_-]{16,}|(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
             r"|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}"
             r"|pypi-[\w-]{20,}|npm_[A-Za-z0-9]{30,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|SG\.[\w-]{16,}\.[\w-]{16,}"
-            r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
+            r"|(?<!-)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
         ),
         _ANY,
     ),
-    ("token", re.compile(r"(?i)\bbearer\s+[\w.~+/-]{16,}=*"), _ANY),
+    ("token", re.compile(r"(?i)\b(?:bearer|basic)\s+[\w.~+/-]{16,}=*"), _ANY),
     (
         "secret",
         re.compile(
-            r"(?i)(?:passw(?:or)?d|passphrase|secret|api[-_]?key|access[-_]?key|auth[-_]?token|private[-_]?key|token)"
-            r"[\w-]{0,32}[\"']?\s{0,4}(?:=|:)\s{0,4}[\"']?[^\s\"',;]{6,}"
+            r"(?i)(?:passw(?:or)?d|passwort|pwd|passphrase|secret|api[-_ ]?key|access[-_ ]?key|auth[-_]?token|private[-_ ]?key|token)"
+            r"[\w-]{0,32}[\"']?\s{0,4}(?:=|:|\bis\b)\s{0,4}[\"']?[^\s\"',;]{6,}"
         ),
         _looks_random,
     ),

@@ -35,7 +35,7 @@ _OVERRIDE = re.compile(
     | \bdo\s+not\s+(?:tell|inform|mention\s+(?:this|it)\s+to|notify)\s+(?:the\s+)?(?:user|human|operator|owner)\b
     | (?:忽略|无视|忘记|不要遵守|無視)(?:.{0,12})(?:指令|提示|规则|规定|說明|说明|指示)
     | (?:これまで|以前|上記|前)の?(?:.{0,8})(?:指示|命令|ルール)を?(?:無視|忘れ)
-    | (?:ignor(?:ier\w*|a|e|ez|ar|a\s+todas)|vergiss|oublie\w*|olvida\w*)\s+(?:\w+\s+){0,4}?
+    | \b(?:ignor(?:ier\w*|a|e|ez|ar|a\s+todas)|vergiss|oublie\w*|olvida\w*)\s+(?:\w+\s+){0,4}?
         (?:anweisung\w*|regeln?|instruc\w+|consignes?|règles?|reglas?|istruzioni)
     """
 )
@@ -44,12 +44,13 @@ _TOOL_CALL = re.compile(
     </?\s*(?:antml:)?(?:tool_?calls?|tool_?use|tool_?results?|function_?calls?|function_?results?|invoke|parameter|system(?:-reminder)?|assistant)\b[^>\n]{0,200}>
     | <\|[\w ]{1,40}\|> | \[/?INST\] | \[TOOL_(?:CALLS|RESULTS)\] | <</?SYS>>
     | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*:
-    | ^\s*(?:\#{0,6}\s*)?(?:system|assistant|human|developer)\s*:\s
+    | ^[ \t]*(?:\#{1,6}[ \t]*)?(?:system|assistant|human|developer)\s*:\s
     """,
     re.MULTILINE,
 )
 _URL = re.compile(
     r"(?i)\b(?:https?|ftp|file|data|javascript|ssh|git)\s?:(?://|[a-z]+/[a-z0-9.+-]+[;,])\S+|\bwww\.\S+\.\S+"
+    r"|\]\(\s?//\S+|\b(?:curl|wget|nc|ssh|scp)\s+(?:-\S+\s+){0,5}[\w@-]+\.\S+"
 )
 
 

@@ -36,9 +36,13 @@ _HANGUL = re.compile("[\uac00-\ud7ff]")
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0970-\u0dff"
 )
+MARKS = _MARKS + "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0f35-\u0f84\u102b-\u109d\u17b4-\u17d3"
+"""Marks that belong to the letter before them, those of scripts without spaces too; a range for a regular expression."""
 _WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
 # A run without spaces, or a run of word characters with the joints that identifiers have, a flag's dashes before it and
 # a language's plus or sharp after it.
+WORD_RUN = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
+"""Letters, digits and the marks that belong to them, of any script."""
 _CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORDLIKE = re.compile(rf"\S{{1,{_MOST_MARKS}}}")

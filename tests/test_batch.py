@@ -255,7 +255,7 @@ def test_runs_with_nothing_to_write_down_are_told(path, clock):
     ) as memory:
         report = distill_all(memory)
 
-        assert {type(s.refusal) for s in report.skipped} <= {NothingShared, TooFewSightings}
+        assert {type(s.refusal) for s in report.skipped} == {NothingShared}
         assert report.drafts == ()
 
 
@@ -342,3 +342,60 @@ def test_real_runs_give_drafts_that_read_well(path, shared):
                 assert all(word.rstrip(".").isdigit() for word in numbers), applies  # counts and step numbers only
                 assert not draft.hazards
                 assert len(told) < 2500
+
+
+def test_an_extension_is_built_on_the_very_bytes_that_stand_on_disk(path, clock, folder):
+    body = "# Ship\r\n\r\n## Steps\r\n\r\n1. `build` and `publish`.\r\n"
+    crlf = f"---\r\nname: ship-it\r\ndescription: Publishes. Use when asked.\r\n---\r\n{body}".encode()
+    folder.write("ship-it", crlf)
+    bad = deploys(4, success=False, outcome="broke", tools=("build", "test", "publish"))
+    with opened(path, [*deploys(5, skills=("ship-it",)), *bad], clock) as memory:
+        library = SkillLibrary(memory.store)
+        [draft] = distill_all(memory, existing=folder.scan().skills).drafts
+        library.approve(draft.id, folder, by="ada")
+        library.rollback("ship-it", folder, by="ada")
+
+        assert folder.read("ship-it") == crlf
+
+
+def test_a_rejected_or_rolled_back_extension_does_not_come_back_with_the_next_run(path, clock, folder):
+    existing = Skill.new("ship-it", "Publishes. Use when asked.", "# Ship\n\n1. `build`, `publish`.")
+    folder.write("ship-it", existing.text.encode())
+    bad = deploys(4, success=False, outcome="broke", tools=("build", "test", "publish"))
+    with opened(path, [*deploys(4, skills=("ship-it",)), *bad], clock) as memory:
+        library = SkillLibrary(memory.store)
+        [draft] = distill_all(memory, existing=folder.scan().skills).drafts
+        library.reject(draft.id, "no", by="ada")
+        for episode in deploys(6, skills=("ship-it",))[4:]:
+            memory.record(episode)
+            assert kinds(distill_all(memory, existing=folder.scan().skills)) == ["DecidedBefore"]
+
+
+def test_an_extension_keeps_what_the_skill_was_built_on(memory, library, folder):
+    distill_all(memory)
+    name = library.draft(1).name
+    cited = library.draft(1).citation.worked
+    library.approve(1, folder, by="ada")
+    make = deploys if cited == (1, 2, 3) else refunds
+    for n in range(4):
+        memory.record(make(1, success=False, outcome=f"{n}", tools=("find_order", "build"))[0])
+    memory.record(make(5)[4])
+    drafts = [draft for draft in distill_all(memory).drafts if draft.kind == "extended"]
+
+    assert [draft.name for draft in drafts] == [name]
+    assert set(cited) < set(drafts[0].citation.worked)
+
+
+def test_two_who_distil_at_once_lose_no_report(memory, library, monkeypatch):
+    real = SkillLibrary.add_draft
+
+    def faster(self, skill, *arguments, **options):
+        monkeypatch.setattr(SkillLibrary, "add_draft", real)
+        real(self, skill, *arguments, **options)
+        return real(self, skill, *arguments, **options)
+
+    monkeypatch.setattr(SkillLibrary, "add_draft", faster)
+    report = distill_all(memory)
+
+    assert len(report.drafts) == 1
+    assert "waits" in report.errors[0]

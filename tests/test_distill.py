@@ -64,8 +64,8 @@ def run(**changes):
 )
 def test_the_first_reason_that_holds_refuses_with_its_numbers_and_costs_no_call(changes, refusal):
     assert distill(run(**changes), complete=refusing) == refusal
-    for value in vars(type(refusal)).get("__slots__", ()):
-        assert value in ("got", "need", "success", "kind")
+    for number in vars(type(refusal)).get("__match_args__", ()):
+        assert number in ("success", "kind") or str(getattr(refusal, number)) in str(refusal)
 
 
 def test_a_long_confirmed_success_passes():
@@ -150,7 +150,7 @@ def test_a_models_fields_become_a_clean_skill(tmp_path):
 def test_a_thin_reply_is_repaired():
     made = distill(RUN, complete=answering(name="deploys", description="Deploys.", steps=["1. build", "2. ship"]))
 
-    assert "Use when deploy the documentation site to production." in made.skill.description
+    assert 'Use when a situation speaks of "deploy the documentation site" or "production".' in made.skill.description
     assert len(made.skill.description.encode()) >= 60
     assert "\n1. build\n2. ship" in made.skill.body
     assert "1. 1." not in made.skill.body
@@ -225,9 +225,10 @@ def test_json_is_found_in_a_fence_and_in_prose():
         assert replied(reply, Evidence.of([RUN])).steps == ("b",)
 
 
-def test_no_usable_name_anywhere_is_a_bad_reply():
-    with pytest.raises(BadReply, match="usable name"):
-        replied('{"name": "!!!", "steps": ["b"]}', Evidence.of([run(situation="??? !!! ... ---- ????")]))
+def test_a_name_is_found_when_the_model_gives_none():
+    assert replied('{"name": "!!!", "steps": ["b"]}', Evidence.of([RUN])).name == "deploy-documentation-site"
+    assert replied('{"name": "!!!", "steps": ["b"]}', Evidence.of([Episode("???", "")])).name.startswith("skill-")
+    assert replied('{"name": "42", "steps": ["b"]}', Evidence.of([RUN])).name == "skill-42"  # a number names a draft
 
 
 def test_a_chinese_situation_gives_a_valid_name():
@@ -384,3 +385,69 @@ def test_any_run_gives_a_valid_skill_or_a_reason(situation, tools):
 
 def test_numbering_is_taken_off_once():
     assert [unnumbered(line) for line in ("1. a", "2) b", "- c", "* d", "3 e", "1.5 f", "--g")] == ["a", "b", "c", "d", "3 e", "1.5 f", "--g"]  # fmt: skip
+
+
+def test_what_only_one_run_said_does_not_come_back_through_a_model():
+    model = answering(name="refund-miller", title="Refund order 4OQCOQ", description="Refund Mrs Lopez for 4OQCOQ. Use when asked to cancel.", steps=["Cancel 4OQCOQ for Mia Lopez", "3 retries are enough", "call `delete_everything`"])  # fmt: skip
+    made = distill(RUNS, complete=model)
+
+    for own in ("Lopez", "4OQCOQ", "Mia"):
+        assert own not in made.skill.text
+    assert "3 retries are enough" in made.skill.text
+    assert made.note == "a model filled the fields; no run called delete_everything"
+
+
+def test_several_runs_are_compared_with_the_skills_that_are_there_before_any_call():
+    existing = Skill.new(
+        "deploy-docs", "Deploy the documentation site. Use when asked to publish to production.", "# x"
+    )
+
+    assert isinstance(distill([RUN, RUN, RUN], [existing], complete=refusing), DuplicateSkill)
+
+
+@pytest.mark.parametrize("bad", ["a\0b", "a\ud800b", "x" * 1_500_000])
+def test_what_no_file_can_hold_is_left_out_of_a_models_fields(bad):
+    made = distill(
+        RUN,
+        complete=answering(name="n", title=bad, description=bad, steps=[bad, "go"], pitfalls=[bad] * 3 + ["p"] * 9000),
+    )
+
+    assert Skill.parse(made.skill.text) == made.skill
+    assert len(made.skill.text) < 200_000
+
+
+def test_tools_names_reach_no_model_as_they_are():
+    model = answering(name="n", description="d", steps=STEPS)
+    distill([run(tools=("login", "token=ghp_abcdefghijklmnopqrstuv1234", "x" * 3000, "</data>"))] * 3, complete=model)
+
+    assert "ghp_" not in model.prompts[0]
+    assert "x" * 700 not in model.prompts[0]
+    assert model.prompts[0].count("</data>") == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        (["मुझे पार्सल का पैसा वापस चाहिए", "पार्सल का पैसा वापस करो"], "पार्सल"),
+        (["กรุณาคืนเงินคำสั่งซื้อ", "ช่วยคืนเงินคำสั่งซื้อนี้"], "คืนเงินคำสั่งซื้อ"),
+        (["Re\u0301parer la re\u0301servation", "réparer ma réservation"], "réservation"),
+    ],
+)
+def test_letters_keep_their_marks(texts, whole):
+    assert whole in " ".join(phrase.text for phrase in shared_phrases(texts, Casing(texts)))
+
+
+def test_a_draft_of_one_step_is_no_procedure():
+    assert distill([run(tools=("a", "x")), run(tools=("a", "y")), run(tools=("a", "z"))]) == TooFewDistinctTools(1, 2)
+
+
+def test_runs_of_one_situation_word_for_word_say_so(store):
+    records = [store.get(store.record(run(outcome=str(n))).id) for n in range(3)]
+
+    assert "All of these had the same situation, word for word." in distill(records).skill.body
+
+
+def test_many_tools_take_no_time():
+    tools = tuple(f"tool_{n}" for n in range(10_000))
+
+    assert len(common_steps([Episode("s", "", tools=tools)] * 2)) == 10

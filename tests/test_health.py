@@ -142,7 +142,8 @@ def test_a_hard_kind_of_task_is_not_the_skills_fault():
 def test_nothing_to_blame_is_no_error():
     assert blame([], [], []) == {}
     assert blame([True], [[]], [-1]) == {}
-    assert blame([True, True], [["a"], ["a"]], [0, 0])["a"].p_value <= 1
+    assert blame([True, True], [["a"], ["a"]], [0, 0])["a"].p_value > 0.2
+    assert blame([True] * 20, [["a"]] * 20, [0] * 20, suspects=())["a"].p_value == 1
 
 
 def test_known_culprits_are_found_and_innocents_are_not_convicted():
@@ -184,7 +185,7 @@ def test_each_cause_is_told_from_the_others(runs, verdict):
     found = causes(runs, SAYS)
 
     assert next(iter(found)) == verdict
-    assert found[verdict] > (0.4 if verdict == SKILL_WRONG else 0.7)  # without a pattern none is ruled out
+    assert found[verdict] > (0.3 if verdict == SKILL_WRONG else 0.7)  # without a pattern none is ruled out
     assert sum(found.values()) == pytest.approx(1)
 
 
@@ -213,7 +214,7 @@ def test_a_skill_whose_runs_fail_where_their_like_work_is_flagged(memory):
     assert found.difference < -0.5
     assert found.success_rate.low < found.success_rate.mean < found.success_rate.high
     assert found.evidence == tuple(bad)
-    assert found.verdict in found.causes
+    assert found.verdict == SKILL_WRONG
     assert flags(skill_health(memory)) == [found]
 
 
@@ -249,8 +250,12 @@ def test_without_anything_like_it_a_skill_is_compared_with_all_others(memory):
     assert health(memory).probability_of_harm == 0.5
     record(memory, 6, True, situation="water the plants on the balcony")
 
-    assert health(memory).compared_with == "others"
-    assert health(memory).similar.total == 0
+    # A kind of task that the skill has to itself: it may be the task.
+    assert (health(memory).compared_with, health(memory).convicted) == ("nothing", False)
+    for n, what in enumerate(("translate poems", "feed horses", "mend bicycles", "paint fences", "bake bread")):
+        record(memory, 1, False, ("other",), situation=what, tools=(str(n),))
+    assert health(memory, "other").compared_with == "others"
+    assert health(memory, "other").similar.total == 0
 
 
 def test_steps_and_cost_are_compared(memory):
@@ -303,3 +308,91 @@ def test_one_namespace_does_not_judge_by_the_runs_of_another(memory, path, clock
     record(memory, 9, False, ("guilty",))
     with SqliteStore(path, "other", clock=clock) as store:
         assert skill_health(Memory(store, open_backend("embedding", store, HashEncoder(width=256)))) == []
+
+
+def test_a_hard_task_that_a_skill_is_mostly_used_for_is_not_its_fault(memory):
+    record(memory, 30, False, ("guilty",), situation="migrate the old database with all of its broken rows")
+    record(memory, 6, False, situation="migrate the old database with all of its broken rows")
+    record(memory, 4, True, ("guilty",), situation="greet the customer politely in the chat")
+    record(memory, 60, True, situation="greet the customer politely in the chat")
+    found = health(memory)
+
+    assert found.probability_of_harm < 0.8
+    assert not found.convicted
+
+
+@pytest.fixture
+def mended(memory, clock, tmp_path):
+    """A skill that failed, and was revised."""
+    library, folder = SkillLibrary(memory.store), SkillFolder(tmp_path)
+    first = Skill.new("guilty", "Deploys. Use when asked.", "# Deploy\n\nCall ship, then build.")
+    library.approve(library.add_draft(first, "distilled", Citation()).id, folder, by="ada")
+    record(memory, 12, False, ("guilty",))
+    record(memory, 12, True)
+    clock.advance(days=1)
+    assert health_of_skills(memory, folder)[0].convicted
+    second = first.changed(body="# Deploy\n\nCall build, then ship.")
+    library.approve(library.add_draft(second, "revised", Citation(), base=first.text.encode()).id, folder, by="ada")
+    clock.advance(days=1)
+    return library, folder
+
+
+def test_runs_that_followed_an_older_text_are_not_held_against_the_new_one(memory, mended, clock):
+    library, folder = mended
+    record(memory, 8, True, ("guilty",))
+    [found] = health_of_skills(memory, folder)
+
+    assert (found.convicted, found.followed.worked, found.followed.failed, found.earlier) == (False, 8, 0, 12)
+    clock.advance(days=1)
+    library.rollback("guilty", folder, by="ada")
+    [found] = health_of_skills(memory, folder)
+    assert (found.convicted, found.followed.failed, found.earlier) == (True, 12, 8)
+
+
+def test_one_failure_after_a_revision_convicts_nobody(memory, clock, tmp_path):
+    library, folder = SkillLibrary(memory.store), SkillFolder(tmp_path)
+    first = Skill.new("guilty", "Deploys. Use when asked.", "# Deploy\n\nCall ship, then build.")
+    library.approve(library.add_draft(first, "distilled", Citation()).id, folder, by="ada")
+    record(memory, 97, True, ("guilty",))
+    record(memory, 3, False, ("guilty",))
+    clock.advance(days=1)
+    second = first.changed(body="# Deploy\n\nCall build, then ship.")
+    library.approve(library.add_draft(second, "revised", Citation(), base=first.text.encode()).id, folder, by="ada")
+    clock.advance(days=1)
+    record(memory, 1, False, ("guilty",))
+
+    assert not health_of_skills(memory, folder)[0].convicted
+
+
+def test_a_retired_skill_is_not_flagged(memory, mended):
+    library, folder = mended
+    library.retire("guilty", folder, by="ada", reason="x")
+
+    assert health_of_skills(memory, folder) == []
+
+
+def test_a_skill_in_health_has_no_verdict(memory):
+    record(memory, 20, True, ("guilty",))
+    record(memory, 20, True)
+
+    assert (health(memory).verdict, health(memory).verdict_text) == (None, None)
+
+
+def test_a_wrong_place_is_told_when_it_is_used_there_as_often_as_in_the_right_one():
+    runs = [following(True, day=n, kind=1) for n in range(10)] + [following(False, day=n, kind=0) for n in range(10)]
+
+    assert next(iter(causes(runs, SAYS))) == WRONG_SITUATION
+
+
+def test_a_tools_name_within_another_word_is_not_that_tool():
+    from experience.learn.extending import named
+
+    assert not named("use the latest release", "test")
+    assert named("run `test`, then go", "test")
+    assert named("run test.", "test")
+
+
+def test_extreme_costs_are_finite():
+    found = ratio_of_means([1e300] * 3, [1e-300] * 3)
+
+    assert np.isfinite(found).all()

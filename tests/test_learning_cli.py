@@ -138,7 +138,7 @@ def test_flags_name_the_convicted_and_health_all(run):
     [flag] = run("flags", "--json")
 
     assert (flag["skill"], flag["followed"], flag["worked"], flag["failed"], flag["similar_not_followed"]) == ("bad", 9, 0, 9, 20)  # fmt: skip
-    assert flag["verdict"] in ("skill_wrong", "not_followed", "wrong_situation", "environment_changed")
+    assert flag["verdict"] == "skill_wrong"
     assert flag["probability_of_harm"] > 0.99
     assert flag["evidence"] == list(range(1, 10))
     assert [row["skill"] for row in run("skills", "health", "--json")] == ["bad", "good"]
@@ -203,7 +203,7 @@ def test_stale_lists_what_a_later_label_reopens(run):
 
 
 def test_lint_tells_and_fails_on_errors(run, tmp_path):
-    assert run("skills", "lint", "--json") == []
+    assert run("skills", "lint", "--json") == []  # without a store too
     folder = tmp_path / "mine" / "thin"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: thin\ndescription: Thin.\n---\nx\n")
@@ -221,7 +221,8 @@ def test_export_takes_skills_to_another_agent(run, tmp_path):
 
     assert sorted(path.name for path in (tmp_path / ".claude" / "skills").iterdir()) == names
     assert len(run("skills", "export", names[0], "--skills", "one", "--json")) == 1
-    assert "no skill" in run("skills", "export", "nothing", code=1).stderr
+    assert "no skill" in run("skills", "export", "nothing", "--skills", "one", code=1).stderr
+    assert "say where to" in run("skills", "export", code=2).stderr
 
 
 def test_hostile_text_reaches_no_terminal_as_it_is(run):
@@ -242,3 +243,36 @@ def test_what_is_not_there_is_one_line_and_exit_code_1(run, arguments):
 
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(run, tmp_path):
+    for arguments in (("skills", "list"), ("skills", "show", "x"), ("skills", "rollback", "x"), ("skills", "drafts")):
+        assert "there is no store" in run(*arguments, code=1).stderr
+
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_approving_at_once_tells_what_somebody_else_was_faster_with(run, tmp_path):
+    filled()
+    names = [draft["skill"] for draft in run("distill", "--json")["drafts"]]
+    for id in ("1", "2"):
+        run("skills", "reject", id, "--reason", "later")
+    filled(*deploys(6), *refunds(6))
+    taken = tmp_path / "out" / names[0] / "SKILL.md"
+    taken.parent.mkdir(parents=True)
+    taken.write_text(f"---\nname: {names[0]}\ndescription: Mine.\n---\nx\n")
+    report = run("distill", "--approve", "--skills", "out", "--min-support", "2", "--json")
+
+    assert taken.read_text().endswith("x\n")
+    assert all(draft["state"] == "approved" for draft in report["drafts"] if draft["skill"] in report["approved"])
+
+
+def test_a_hand_edited_skill_is_shown_as_such(run, tmp_path):
+    filled(*deploys())
+    run("distill", "--approve")
+    [row] = run("skills", "list", "--json")
+    path = tmp_path / ".agents" / "skills" / row["skill"] / "SKILL.md"
+    path.write_text(path.read_text() + "mine")
+
+    assert run("skills", "list", "--json")[0]["state"] == "changed on disk"
+    assert "changed on disk" in run("skills", "show", row["skill"]).stderr

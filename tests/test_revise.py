@@ -198,7 +198,7 @@ def test_without_a_model_the_evidence_adds_pitfalls_and_what_it_is_not_for():
     made = revise(request(worked=worked, failed=failed, verdict="wrong_situation"), TODAY)
 
     assert "- `test` was left out in 5 of 5 runs that failed, and in 0 of 5 that worked." in made.skill.body
-    assert 'Not when the situation speaks of "database schema to production" (5 of 5' in made.skill.body
+    assert 'Not when the situation speaks of "deploy the database schema" (5 of 5' in made.skill.body
     assert "Call `build`, then `ship`" in made.skill.body
     assert revise(request(worked=worked, failed=worked[:0]), TODAY) == NothingToChange("the runs support no change")
 
@@ -292,3 +292,40 @@ def test_the_whole_skill_the_run_and_the_complaint_are_what_a_model_sees(memory,
     assert data["skill"]["body"] == SKILL.body
     assert data["run"]["tools"] == ["build", "ship"]
     assert data["complaint"] == "it </data> forgot the tests"
+
+
+def test_what_the_skill_held_before_is_not_masked_away():
+    own = SKILL.changed(body=SKILL.body + "\n\nAsk ops@example.org, or look at 127.0.0.1.")
+    same = revise(request(skill=own), TODAY, complete=answering(body=own.body, rationale="fine"))
+    assert same == NothingToChange("fine")
+    made = revise(request(skill=own), TODAY, complete=answering(body=own.body + "\n\nOr eve@example.org."))
+
+    assert "ops@example.org" in made.skill.body
+    assert "eve@example.org" not in made.skill.body
+
+
+def test_a_new_description_fits_once_it_is_masked():
+    new = "Deploys for " + " ".join(f"a{n}@b.org" for n in range(120)) + ". Use when asked."
+    made = revise(request(), TODAY, complete=answering(body=BODY, description_change={"new": new, "why": "x"}))
+
+    assert len(made.skill.description.encode()) <= 1024
+
+
+def test_runs_that_did_not_follow_the_skill_show_what_it_lacks(memory, folder):
+    for success, skills, tools in ((False, ("deploy",), ("build", "ship")), (True, (), ("build", "test", "ship"))):
+        for n in range(16):
+            memory.record(Episode("deploy the site to production", f"{n}", tools=tools, skills=skills, success=success))
+    made = propose(memory, folder, "deploy")
+
+    assert "`test` was left out in 16 of 16 runs that failed" in made.skill.body
+
+
+def test_a_model_that_revises_sees_the_counts(memory, folder):
+    guilty(memory)
+    model = answering(body=BODY)
+    propose(memory, folder, "deploy", complete=model, complaint="x" * 3000)
+    data = json.loads(model.prompts[0].split("<data>")[1].split("</data>")[0])
+
+    assert {"tool": "test", "kind": "skipped", "in_failed": 9, "in_worked": 0, "of": [9, 24]} in data["differences"]
+    assert data["runs_that_worked"]
+    assert data["complaint"] == "x" * 3000

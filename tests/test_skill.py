@@ -1,5 +1,6 @@
 """A SKILL.md: read leniently, written strictly, lying in a folder, looked over by a linter."""
 
+import os
 import subprocess
 import sys
 from datetime import date
@@ -102,6 +103,15 @@ def test_an_unquoted_colon_is_read_as_it_is_meant():
         (b"---\nname: a\ndescription: \xff\n---\nx", "not UTF-8"),
         ("---\nname: a\ndescription: b\n---\n" + "x" * 1_000_001, "at most"),
         ("---\nname: a\ndescription: b\x00\n---\nx", "NUL"),
+        ('---\nname: a\ndescription: "b\\0"\n---\nx', "NUL"),
+        ("---\nname: a\ndescription: b\nx: 2024-99-99\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: !!int abc\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: !!bool abc\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: !!omap abc\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: " + "9" * 5000 + "\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: " + "[" * 5000 + "\n---\nx", "not YAML"),
+        ("---\nname: a\ndescription: b\nx: &a [1, 1]\ny: [*a, *a]\n---\nx", "aliases"),
+        ("---\nname: a\ndescription: b\n" + "k: v\n" * 20_000 + "---\nx", "frontmatter"),
     ],
 )
 def test_what_is_no_skill_is_refused_with_the_reason(text, said):
@@ -278,3 +288,41 @@ def test_the_linter_sees_skills_that_get_in_each_others_way():
 
     assert [finding.rule for finding in lint_together([one, other])] == ["X1", "X2"]
     assert lint_together([one, GOOD]) == ()
+
+
+def test_values_that_are_no_text_hide_no_skill():
+    text = "---\nname: a\ndescription: b\nlicense: {spdx: MIT}\ncompatibility: 2026-01-01\nmetadata:\n  experience-revised-on: 2026-01-02\n  flag: true\n---\nx\n"
+    skill = Skill.parse(text)
+
+    assert (skill.license, skill.compatibility, skill.metadata["flag"]) == ('{"spdx": "MIT"}', "2026-01-01", "true")
+    assert Ledger.of(skill).revised_on == date(2026, 1, 2)
+
+
+def test_an_entry_of_others_hides_no_older_ledger():
+    text = "---\nname: a\ndescription: b\nmetadata:\n  experience-note: mine\n  experience: {revision: 9}\n---\nx\n"
+
+    assert Ledger.of(Skill.parse(text)).revision == 9
+
+
+def test_of_a_linked_skill_the_link_goes_and_the_original_stays(tmp_path):
+    original, folder = SkillFolder(tmp_path / "shared"), SkillFolder(tmp_path / "mine")
+    original.write("deploy", GOOD.text.encode())
+    folder.root.mkdir()
+    (folder.root / "deploy").symlink_to(original.root / "deploy")
+    assert folder.read("deploy") == GOOD.text.encode()
+    assert folder.remove("deploy", GOOD.text.encode())
+
+    assert folder.read("deploy") is None
+    assert original.read("deploy") == GOOD.text.encode()
+
+
+def test_links_in_circles_and_pipes_stop_no_scan(tmp_path):
+    folder = SkillFolder(tmp_path)
+    folder.write("deploy", GOOD.text.encode())
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "SKILL.md")
+    found = folder.scan()
+
+    assert [skill.name for skill in found.skills] == ["deploy"]
+    assert [problem.folder for problem in found.problems] == ["loop", "pipe"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from experience.commands.common import Settings, print_json, remark, wants_json
-from experience.commands.learning import folder_from, skills_folder, whoever
+from experience.commands.options import folder_from, skills_folder, whoever
 from experience.errors import NotFound
 
 if TYPE_CHECKING:
@@ -60,15 +60,16 @@ def approve(settings: Settings, /, which: tuple[str, ...], *, despite_hazards: b
 @click.argument("which", metavar="DRAFT")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept.")
 @by_option
+@skills_folder
 @wants_json
 @click.pass_obj
-def reject(settings: Settings, /, which: str, reason: str, by: str) -> None:
+def reject(settings: Settings, /, which: str, reason: str, by: str, **named: Any) -> None:
     """Refuse a draft for good; it is not made again from the same runs."""
     from experience.learn import reports
 
     with settings.store() as store:
         library = library_of(store)
-        draft = library.reject(_waiting(library, which).id, reason, by=by)
+        draft = library.reject(_waiting(library, which).id, reason, by=by, folder=folder_from(**named))
     if settings.json:
         print_json(reports.draft_json(draft))
     else:
@@ -88,7 +89,7 @@ def rollback(settings: Settings, /, name: str, version: int | None, note: str, b
     from experience.learn import reports
 
     folder = folder_from(**named)
-    with settings.store(create=True) as store:
+    with settings.store() as store:
         made = library_of(store).rollback(name, folder, by=by, number=version, note=note)
     if settings.json:
         print_json(reports.version_json(made))
@@ -108,7 +109,7 @@ def retire(settings: Settings, /, name: str, reason: str, by: str, **named: Any)
     from experience.learn import reports
 
     folder = folder_from(**named)
-    with settings.store(create=True) as store:
+    with settings.store() as store:
         made = library_of(store).retire(name, folder, by=by, reason=reason)
     if settings.json:
         print_json(reports.version_json(made))
@@ -123,6 +124,8 @@ def retire(settings: Settings, /, name: str, reason: str, by: str, **named: Any)
 @click.pass_obj
 def export(settings: Settings, /, name: tuple[str, ...], skills: Path | None, agent: str | None) -> None:
     """Write the newest versions of all skills (or of NAME) into a folder, over nothing but older versions of theirs."""
+    if skills is None and agent is None:
+        raise click.UsageError("say where to: --skills DIR or --agent NAME")
     folder = folder_from(skills, agent)
     with settings.store() as store:
         paths = [str(path) for path in library_of(store).export(folder, name)]

@@ -1,82 +1,17 @@
 """`distill`, `flags`, `revise`: what is learned from runs."""
 
-import getpass
-import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, print_json, refresh_with_bar, remark, wants_json
-from experience.errors import InvalidInput
+from experience.commands.common import Settings, count, print_json, remark, wants_json
+from experience.commands.options import folder_from, memory_with_vectors, model_from, models, skills_folder, whoever
 
 if TYPE_CHECKING:
     from experience.learn.batch import Report
-    from experience.learn.distill import Complete
     from experience.learn.folder import SkillFolder
     from experience.memory import Memory
-
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def skills_folder(function: F) -> F:
-    """Where skills lie: `--skills DIR`, or where an agent looks for them."""
-    options = (
-        click.option("--skills", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The folder of skills.  [default: .agents/skills]"),
-        click.option("--agent", metavar="NAME", help="The folder where this agent looks, such as claude-code."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def folder_from(skills: Path | None, agent: str | None) -> "SkillFolder":
-    """The folder that these options name."""
-    from experience.learn.folder import SkillFolder
-
-    if skills is not None and agent is not None:
-        raise click.UsageError("say --skills or --agent, not both")
-    return SkillFolder(skills) if skills is not None else SkillFolder.of_agent(agent or "agents")
-
-
-def models(function: F) -> F:
-    """Which language model to ask, if any."""
-    options = (
-        click.option("--model", metavar="CMD", help="A command that reads a prompt on standard input and answers."),
-        click.option("--llm", metavar="MODEL", help="A model of the package llm (pip install 'hardwon[llm]')."),
-        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True, help="Seconds that --model may take."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def model_from(model: str | None, llm: str | None, timeout: float) -> "Complete | None":
-    """The model that these options name."""
-    from experience.learn.models import command_model, llm_model
-
-    if model is not None and llm is not None:
-        raise click.UsageError("say --model or --llm, not both")
-    return command_model(model, timeout) if model is not None else llm_model(llm) if llm is not None else None
-
-
-def whoever() -> str:
-    """The user's name, for the record; empty where the system has none."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return os.environ.get("USER", "")
-
-
-def vectors(settings: Settings) -> "Memory":
-    """The memory, with vectors of what was recorded."""
-    if settings.backend == "keyword":
-        raise InvalidInput("this needs vectors of situations; use the backend hybrid or embedding")
-    memory = settings.memory()
-    refresh_with_bar(memory)
-    return memory
 
 
 @click.command()
@@ -98,7 +33,7 @@ def distill(settings: Settings, /, min_support: int, *, trust_self_claim: bool, 
     found = folder.scan()
     for problem in found.problems:
         remark(f"{problem.folder} is left out: {problem.message}")
-    with vectors(settings) as memory:
+    with memory_with_vectors(settings) as memory:
         with click.progressbar(length=0, label="distilling", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
 
             def advance(done: int, total: int) -> None:
@@ -107,18 +42,44 @@ def distill(settings: Settings, /, min_support: int, *, trust_self_claim: bool, 
 
             report = distill_all(memory, policy, complete, existing=found.skills, progress=advance)
         approved = _approve(memory, report, folder) if approve else []
-    _tell(settings, report, approved)
+        waiting = _waiting(memory)
+        report = _as_decided(memory, report)
+    _tell(settings, report, approved, waiting)
 
 
 def _approve(memory: "Memory", report: "Report", folder: "SkillFolder") -> list[str]:
+    """Approve what has no hazard; what somebody else was faster with is told, and keeps waiting."""
+    from experience.errors import SkillConflict
+    from experience.learn.library import SkillLibrary
+
+    library, approved = SkillLibrary(memory.store), []
+    for draft in report.drafts:
+        if draft.hazards:
+            continue
+        try:
+            approved.append(library.approve(draft.id, folder, by=whoever()).name)
+        except SkillConflict as error:
+            remark(f"not approved: {error}")
+    return approved
+
+
+def _waiting(memory: "Memory") -> int:
+    from experience.learn.library import SkillLibrary
+
+    return len(SkillLibrary(memory.store).drafts())
+
+
+def _as_decided(memory: "Memory", report: "Report") -> "Report":
+    """The report with its drafts as they stand now."""
+    from dataclasses import replace
+
     from experience.learn.library import SkillLibrary
 
     library = SkillLibrary(memory.store)
-    clean = [draft for draft in report.drafts if not draft.hazards]
-    return [library.approve(draft.id, folder, by=whoever()).name for draft in clean]
+    return replace(report, drafts=tuple(library.draft(draft.id) for draft in report.drafts))
 
 
-def _tell(settings: Settings, report: "Report", approved: list[str]) -> None:
+def _tell(settings: Settings, report: "Report", approved: list[str], waiting: int) -> None:
     from experience.learn import reports
 
     if settings.json:
@@ -128,10 +89,12 @@ def _tell(settings: Settings, report: "Report", approved: list[str]) -> None:
             click.echo(line)
         if approved:
             remark(f"approved: {', '.join(approved)}")
-        if len(report.drafts) > len(approved):
-            remark("read a draft: experience skills show ID; then: experience skills approve ID")
+        if waiting:
+            remark(
+                f"{count(waiting, 'draft')} waiting; read one: experience skills show DRAFT; then: experience skills approve DRAFT"
+            )
     for error in report.errors:
-        remark(error)
+        remark(f"Error: {error}")
     if report.errors:
         raise click.exceptions.Exit(1)
 
@@ -143,11 +106,13 @@ def _tell(settings: Settings, report: "Report", approved: list[str]) -> None:
 def flags(settings: Settings, /, **named: Any) -> None:
     """Name the skills that runs convict of doing harm, and what their failures look like."""
     from experience.learn import reports
+    from experience.learn.health import HealthPolicy
+    from experience.learn.health import flags as flagged
     from experience.learn.oversight import health_of_skills
 
-    with vectors(settings) as memory:
+    with memory_with_vectors(settings) as memory:
         health = health_of_skills(memory, folder_from(**named))
-    convicted = [one for one in health if one.convicted]
+    convicted = flagged(health)
     if settings.json:
         print_json([reports.health_json(one) for one in convicted])
         return
@@ -155,7 +120,13 @@ def flags(settings: Settings, /, **named: Any) -> None:
         for line in reports.health_lines(one):
             click.echo(line)
     if not convicted:
-        remark(f"no flag; {len(health)} skills were followed by some run")
+        most = HealthPolicy().false_discovery_rate
+        closest = (
+            f"; the closest is {health[0].skill}, q {health[0].q_value:.2f}, where at most {most} convicts"
+            if health
+            else ""
+        )
+        remark(f"no flag; {count(len(health), 'skill')} followed by some run{closest}")
 
 
 @click.command()
@@ -174,7 +145,7 @@ def revise(settings: Settings, /, name: str, episode: int | None, complaint: str
 
     folder = folder_from(named["skills"], named["agent"])
     complete = model_from(named["model"], named["llm"], named["timeout"])
-    with vectors(settings) as memory:
+    with memory_with_vectors(settings) as memory:
         made = propose(memory, folder, name, complete=complete, episode=episode, complaint=complaint)
     if settings.json:
         print_json(reports.draft_json(made) if isinstance(made, Draft) else {"refused": reports.reason_json(made)})

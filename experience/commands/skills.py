@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from experience.commands import deciding
-from experience.commands.common import Settings, print_json, remark, wants_json
+from experience.commands.common import Settings, print_json, remark, wants_json, width
 from experience.commands.deciding import library_of
-from experience.commands.learning import folder_from, skills_folder, vectors
+from experience.commands.options import folder_from, memory_with_vectors, skills_folder
 from experience.errors import NotFound
 from experience.screen import visible
 
@@ -26,35 +26,20 @@ def skills() -> None:
 def list_(settings: Settings, /, *, retired: bool, **named: Any) -> None:
     """List skills, of the store and of the folder, and how both agree."""
     from experience.learn import reports
+    from experience.learn.oversight import standings
 
     folder = folder_from(**named)
-    found = folder.scan()
-    with settings.store(create=True) as store:
-        versions = {version.name: version for version in library_of(store).skills(retired=True)}
-    on_disk = {skill.name: skill for skill in found.skills}
-    rows = []
-    for name in sorted({*versions, *on_disk}):
-        version, state = versions.get(name), _state(versions.get(name), folder.read(name))
-        if state == "retired" and not retired:
-            continue
-        row = reports.version_json(version) if version else {"skill": name, "version": None}
-        rows.append({**row, "state": state, "description": (on_disk.get(name) or version.skill).description})  # type: ignore[union-attr]  # fmt: skip
-    for problem in found.problems:
+    with settings.store() as store:
+        found = standings(library_of(store), folder, retired=retired)
+    for problem in folder.scan().problems:
         remark(f"{problem.folder}: {problem.message}")
     if settings.json:
-        print_json(rows)
+        print_json([reports.standing_json(one) for one in found])
         return
-    for row in rows:
-        number = f"version {row['version']}" if row["version"] else "-"
-        click.echo(visible(f"{row['skill']:<32} {number:<12} {row['state']:<16} {row['description']}"))
-
-
-def _state(version: Any, content: bytes | None) -> str:
-    if version is None:
-        return "not in the store"
-    if content is None:
-        return "retired" if version.origin == "retired" else "not in folder"
-    return "in use" if content == version.content and version.origin != "retired" else "changed on disk"
+    for one in found:
+        click.echo(reports.standing_line(one, width()))
+    if not found:
+        remark(f"no skills, neither in the store nor in {folder.root}")
 
 
 @skills.command()
@@ -65,9 +50,9 @@ def _state(version: Any, content: bytes | None) -> str:
 def show(settings: Settings, /, which: str, **named: Any) -> None:
     """Show a draft by its number, or a skill by its name."""
     from experience.learn import reports
-    from experience.learn.skill import Skill, checked_skill_name
+    from experience.learn.oversight import standing
 
-    with settings.store(create=True) as store:
+    with settings.store() as store:
         library = library_of(store)
         if which.isdecimal() and any(str(draft.id) == which for draft in library.drafts(None)):
             draft = library.draft(int(which))
@@ -76,19 +61,13 @@ def show(settings: Settings, /, which: str, **named: Any) -> None:
             else:
                 click.echo(reports.draft_page(draft))
             return
-        version = library.current(checked_skill_name(which))
-    content = folder_from(**named).read(which)
-    if version is None and content is None:
-        raise NotFound(f"there is no skill {which!r}, neither in the store nor in the folder, and no such draft")
-    shown = content if content is not None else version.content if version else b""
-    skill = Skill.parse(shown)
+        found = standing(library, folder_from(**named), which)
     if settings.json:
-        kept = reports.version_json(version) if version else {"skill": which, "version": None}
-        print_json({**kept, "state": _state(version, content), "description": skill.description, "text": skill.text})
+        print_json({**reports.standing_json(found), "text": found.text})
     else:
-        if version:
-            click.echo(reports.version_line(version), err=True)
-        click.echo(visible(skill.text), nl=False)
+        known = reports.version_line(found.version) if found.version else "   -"
+        remark(f"{known}  ({found.state})")
+        click.echo(visible(found.text), nl=False)
 
 
 @skills.command()
@@ -147,6 +126,8 @@ def diff(settings: Settings, /, name: str, old: int | None, new: int | None) -> 
         print_json({"skill": name, "old": first.number, "new": second.number, "diff": text})
     else:
         click.echo(visible(text), nl=False)
+        if not text:
+            remark(f"versions {first.number} and {second.number} of {name} are the same")
 
 
 @skills.command()
@@ -202,7 +183,7 @@ def health(settings: Settings, /, name: str | None, **named: Any) -> None:
     from experience.learn import reports
     from experience.learn.oversight import health_of_skills
 
-    with vectors(settings) as memory:
+    with memory_with_vectors(settings) as memory:
         found = health_of_skills(memory, folder_from(**named))
     chosen = [one for one in found if name in (None, one.skill)]
     if name is not None and not chosen:

@@ -7,10 +7,11 @@ approval.
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from experience.errors import BadReply, ModelError
+from experience.errors import BadReply, InvalidSkill, ModelError, SkillConflict
 from experience.learn.distill import BY_MODEL, Complete, Drafted, distill
 from experience.learn.drafting import assembled, written
 from experience.learn.evidence import Citation, Evidence
@@ -50,7 +51,7 @@ class Report:
     """Drafts made, or made anew, that now wait."""
     skipped: tuple[Skipped, ...] = ()
     errors: tuple[str, ...] = ()
-    """What a model answered that could not be used; the kinds concerned are tried again next time."""
+    """What a model answered that could not be used, or another process was faster with; tried again next time."""
     nothing_new: bool = False
     """True when nothing has changed since the last time, and so nothing was done."""
 
@@ -81,7 +82,7 @@ def distill_all(
     for done, members in enumerate(batch.groups, 1):
         try:
             made = batch.draft(members, complete)
-        except (BadReply, ModelError) as error:
+        except (BadReply, ModelError, InvalidSkill, SkillConflict) as error:
             errors.append(str(error))
         else:
             if isinstance(made, Draft):
@@ -110,8 +111,8 @@ class _Batch:
         self._casing = Casing(record.episode.situation for record in self.records)
         self.groups = self._kinds()
         versions = library.skills(retired=True)
-        self._skills = {skill.name: skill for skill in existing}
-        self._skills |= {version.name: version.skill for version in versions if version.origin != RETIRED}
+        self._skills = {version.name: version.skill for version in versions if version.origin != RETIRED}
+        self._skills |= {skill.name: skill for skill in existing}  # as it stands on disk
         self._current = [version for version in versions if version.origin != RETIRED]
         self._retired = [version for version in versions if version.origin == RETIRED]
         self._known = {name: Known.of(skill) for name, skill in self._skills.items()}
@@ -213,12 +214,19 @@ class _Batch:
         better = extended(skill, evidence)
         if better is None:
             return Covered(name)
-        content = better.text.encode()
-        if rejected := next((draft for draft in self._rejected if draft.content == content), None):
-            return DecidedBefore(name, rejected.reason)
-        if version and any(older.content == content for older in self._library.history(name)):
-            return DecidedBefore(name, "the same text was rolled back")
-        return self._wait(better, "extended", evidence, base=skill.text.encode())
+        claims = _claims(better.text) - _claims(skill.text)
+        for rejected in self._rejected:
+            if rejected.name == name and claims <= _claims(rejected.content.decode()):
+                return DecidedBefore(name, rejected.reason)
+        history = self._library.history(name) if version else []
+        if any(claims <= _claims(older.content.decode(errors="replace")) for older in history):
+            return DecidedBefore(name, "it said so in a version that was rolled back")
+        return self._wait(better, "extended", evidence, base=skill.original)
+
+
+def _claims(text: str) -> set[str]:
+    """The lines of a skill without their numbers, which every run changes."""
+    return {re.sub(r"\d+", "", line) for line in text.splitlines()}
 
 
 def _by_id(records: Mapping[int, Record]) -> list[Record]:

@@ -8,7 +8,7 @@ always come together share what they have done. How strongly they are drawn is l
 eliminated first (their part of the Hessian is diagonal), which leaves one small system. Arrays in, numbers out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,9 +47,14 @@ class Blame:
     """
 
 
-def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequence[int]) -> dict[str, Blame]:
+def blame(
+    failed: Sequence[bool],
+    skills: Sequence[Sequence[str]],
+    kinds: Sequence[int],
+    suspects: Collection[str] | None = None,
+) -> dict[str, Blame]:
     """For each skill its blame. One item a run: whether it failed, the skills it followed, and the number of its kind of
-    situation (below 0: of none).
+    situation (below 0: of none). With `suspects` only those are tested, and the p-value of others is 1.
     """  # noqa: D205
     names = sorted({name for followed in skills for name in followed})
     if not names:
@@ -65,7 +70,7 @@ def blame(failed: Sequence[bool], skills: Sequence[Sequence[str]], kinds: Sequen
     for name, at in column.items():
         effect = float(effects[0][at])
         p_value = 1.0
-        if effect > 0:
+        if effect > 0 and (suspects is None or name in suspects):
             without = np.ones(len(names) + 1, dtype=bool)
             without[at] = False
             null, least = model.fit(without, effects)

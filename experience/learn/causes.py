@@ -7,9 +7,11 @@ over every kind and every moment that it may be); with equal prior odds that giv
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from experience.learn.statistics import evidence_of_one_rate, evidence_of_two_rates
 
@@ -48,8 +50,9 @@ def causes(runs: Sequence[Following], says: frozenset[str]) -> dict[str, float]:
     if says:
         _add(evidence, NOT_FOLLOWED, [_parted(runs, lambda run: len(run.tools & says) <= _HALF * len(says))])
     # Which kind of situation is the right one is not known: each that comes up more than once may be.
-    kinds = sorted({run.kind for run in runs if run.kind >= 0 and sum(other.kind == run.kind for other in runs) > 1})
-    _add(evidence, WRONG_SITUATION, [_parted(runs, lambda run, right=kind: run.kind != right) for kind in kinds])
+    counts = Counter(run.kind for run in runs if run.kind >= 0)
+    kinds = sorted(kind for kind, number in counts.items() if number > 1)
+    _add(evidence, WRONG_SITUATION, [_parted(runs, partial(_elsewhere, kind)) for kind in kinds])
     ordered = sorted(runs, key=lambda run: run.at)
     moments = [at for at in range(1, len(ordered)) if ordered[at].at > ordered[at - 1].at]
     changed = [evidence_of_two_rates(_counts(ordered[at:]), _counts(ordered[:at])) for at in moments]
@@ -74,6 +77,10 @@ def _add(evidence: dict[str, float], verdict: str, ways: Sequence[float | None])
 def _parted(runs: Sequence[Following], suspected: Callable[[Following], bool]) -> float | None:
     first, second = [run for run in runs if suspected(run)], [run for run in runs if not suspected(run)]
     return evidence_of_two_rates(_counts(first), _counts(second)) if first and second else None
+
+
+def _elsewhere(kind: int, run: Following) -> bool:
+    return run.kind != kind
 
 
 def _counts(runs: Sequence[Following]) -> tuple[int, int]:

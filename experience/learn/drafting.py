@@ -20,6 +20,9 @@ from experience.learn.wording import own_words, weighty_words, without
 from experience.masking import masked
 
 _TOOL_LIKE = re.compile(r"`([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*_[A-Za-z0-9_.-]+)`")
+_UNUSABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_LONGEST_FIELD = 2000  # characters of a model's description or step
+_MOST_LINES = 50
 _ENUMERATION = re.compile(r"^\s*(?:\(?\d{1,3}[.)]|[-*•+])\s+")
 _SENTENCE = re.compile(r"(.+?[.!?])(?=\s|$)|(.+?[。！？])", re.DOTALL)
 _SHORT_DESCRIPTION = 60  # bytes
@@ -73,6 +76,8 @@ def replied(reply: str, evidence: Evidence) -> Fields:
         raise bad_reply(f"it has {len(steps)} steps; 1 to {_MOST_STEPS} are needed", reply)
     tools = [safe_tool(step.tool) for step in evidence.steps]
     name = slug(cleaned(_text(data, "name"))) or _name(evidence, tools)
+    if name.isdecimal():
+        name = f"skill-{name}"  # a number alone names a draft
     description = described(cleaned(_text(data, "description")), _cue(evidence, tools))
     if len(description.encode()) < _SHORT_DESCRIPTION:
         description = described(f"{description} Runs that worked called {_in_order(tools)}.", _cue(evidence, tools))
@@ -224,6 +229,8 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _in_order(tools: Sequence[str]) -> str:
+    if not tools:
+        return "no tool that most of them used"
     named = [f"`{tool}`" for tool in tools[:_MOST_NAMED]]
     rest = " and so on" if len(tools) > _MOST_NAMED else ""
     return ", then ".join(filter(None, (", ".join(named[:-1]), named[-1]))) + rest
@@ -231,7 +238,12 @@ def _in_order(tools: Sequence[str]) -> str:
 
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
-    return value if isinstance(value, str) else ""
+    return _usable(value) if isinstance(value, str) else ""
+
+
+def _usable(text: str) -> str:
+    """A model's text as far as a file can hold it, and not too much of it."""
+    return _UNUSABLE.sub("", text[:_LONGEST_FIELD])
 
 
 def _lines(value: object, key: str, reply: str) -> tuple[str, ...]:
@@ -240,7 +252,7 @@ def _lines(value: object, key: str, reply: str) -> tuple[str, ...]:
     for item in items:
         if item is not None and not isinstance(item, str):
             raise bad_reply(f"{key} holds {shown(str(item))}; texts are needed", reply)
-    return tuple(line for item in items if item and (line := _one_line(unnumbered(item))))
+    return tuple(line for item in items[:_MOST_LINES] if item and (line := _one_line(unnumbered(_usable(item)))))
 
 
 def _one_line(text: str) -> str:

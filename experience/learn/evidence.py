@@ -139,15 +139,17 @@ def common_steps(worked: Sequence[Episode]) -> tuple[Step, ...]:
     Of two tools that one comes first which more runs put first (Copeland's count); at most 10.
     """
     counts = Counter(tool for episode in worked for tool in set(episode.tools))
-    common = sorted(tool for tool, runs in counts.items() if runs >= _COMMON * len(worked))
-    firsts = [{tool: episode.tools.index(tool) for tool in set(episode.tools)} for episode in worked]
+    common = [tool for tool, runs in counts.items() if runs >= _COMMON * len(worked)]
+    kept = sorted(common, key=lambda tool: (-counts[tool], tool))[:_MOST_STEPS]
+    firsts = [{tool: episode.tools.index(tool) for tool in kept if tool in episode.tools} for episode in worked]
 
     def lead(one: str, other: str) -> int:
         both = [first for first in firsts if one in first and other in first]
         return sum(1 if first[one] < first[other] else -1 for first in both)
 
-    wins = {tool: sum((lead(tool, other) > 0) - (lead(tool, other) < 0) for other in common if other != tool) for tool in common}  # fmt: skip
-    kept = set(sorted(common, key=lambda tool: (-counts[tool], tool))[:_MOST_STEPS])
+    wins = {
+        tool: sum((lead(tool, other) > 0) - (lead(tool, other) < 0) for other in kept if other != tool) for tool in kept
+    }
     repeated = Counter(tool for episode in worked for tool, times in Counter(episode.tools).items() if times > 1)
     ordered = sorted(kept, key=lambda tool: (-wins[tool], -counts[tool], tool))
     return tuple(Step(tool, counts[tool], repeated[tool]) for tool in ordered)

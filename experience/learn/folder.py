@@ -6,6 +6,7 @@ back, and only over the very bytes that the writer expected to find. What the fi
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,14 +75,19 @@ class SkillFolder:
 
     def path(self, name: str) -> Path:
         """The file of a skill, links followed. Raises InvalidSkill for what is no name."""
-        return (self.root / checked_skill_name(name) / FILE).resolve()
+        path = self.root / checked_skill_name(name) / FILE
+        try:
+            return path.resolve()
+        except (OSError, RuntimeError) as error:  # a link that leads to itself
+            raise StoreError(f"cannot follow {path}: {error}; mend the link") from error
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a skill's file, None when there is none. Raises InvalidSkill, StoreError."""
         path = self.path(name)
         try:
-            if path.stat().st_size > 4 * LONGEST_TEXT:
-                raise InvalidSkill(f"{path} has {path.stat().st_size} bytes, which is no skill any more")
+            found = path.stat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size > 4 * LONGEST_TEXT:
+                raise InvalidSkill(f"{path} is no file of at most {4 * LONGEST_TEXT} bytes, and so no skill")
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -156,7 +162,7 @@ class SkillFolder:
 
     def _folders(self) -> list[str]:
         try:
-            return sorted(entry.name for entry in self.root.iterdir() if (entry / FILE).is_file())
+            return sorted(entry.name for entry in self.root.iterdir() if (entry / FILE).exists() or entry.is_symlink())
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

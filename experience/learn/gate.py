@@ -5,6 +5,7 @@ and several runs of one kind make up in number for what each lacks in length.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,7 @@ from experience.learn.refusals import (
 )
 from experience.learn.skill import Skill
 from experience.protocols import Record
-from experience.tokens import cut_unspaced, is_unspaced
+from experience.tokens import WORD_RUN, cut_unspaced, is_unspaced
 
 _STOP = frozenset(
     "this that with from into then than them they have been were will would should could when what which while after before "
@@ -117,7 +118,7 @@ def topical(text: str) -> frozenset[str]:
     spaces each pair of characters.
     """  # noqa: D205
     words: set[str] = set()
-    for chunk in re.findall(r"[^\W_]+", _CODE.sub(" ", text.lower())):
+    for chunk in WORD_RUN.findall(_CODE.sub(" ", unicodedata.normalize("NFC", text).lower())):
         spaced, pairs = cut_unspaced(chunk)
         words.update(pairs, (word for word in spaced if len(word.encode()) >= _SHORTEST_WORD))
     return frozenset(words - _STOP)

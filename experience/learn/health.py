@@ -158,6 +158,7 @@ class _Trial:
             [not record.ended for record in known],
             [[self._followed(name, record) for name in record.episode.skills] for record in known],
             [self._kind.get(record.id, -1) for record in known],
+            {name for name in self.names if sum(r.ended is False and name in r.episode.skills for r in known) > 1},
         )
 
     def health(self, name: str) -> SkillHealth:
@@ -171,7 +172,8 @@ class _Trial:
         pool = [record for record, take in zip(self._records, now | ~follows, strict=True) if take]
         followers, others = ([r for r, is_it in zip(self._records, chosen, strict=True) if is_it] for chosen in (now, ~follows))  # fmt: skip
         similar, matched = ([r for r, is_it in zip(pool, chosen, strict=True) if is_it] for chosen in (compared.similar, compared.followers))  # fmt: skip
-        ours, theirs, what = _compared(_counts(matched), (compared.worked, compared.failed), _counts(followers), _counts(others))  # fmt: skip
+        strangers = others if self._in_company(followers) else []
+        ours, theirs, what = _compared(_counts(matched), (compared.worked, compared.failed), _counts(followers), _counts(strangers))  # fmt: skip
         before, risen = self._since_revision(name, followers)
         return SkillHealth(
             skill=name,
@@ -192,6 +194,13 @@ class _Trial:
             rollback_to=before,
             risen=risen,
         )
+
+    def _in_company(self, followers: Sequence[Record]) -> bool:
+        """Whether most of these runs are not of kinds that they have to themselves, of which only the task may be at fault."""
+        ids = {record.id for record in followers}
+        shared = {kind for id, kind in self._kind.items() if id not in ids}
+        alone = sum(self._kind.get(id, -1) not in shared for id in ids if id in self._kind)
+        return 2 * alone < len(ids) or not ids
 
     def _followed(self, name: str, record: Record) -> str:
         """The skill that a run followed: its name, or another where its text was another then."""

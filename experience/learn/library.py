@@ -120,7 +120,8 @@ class SkillLibrary:
         with self.store.write():
             draft = self._require_waiting(id)
             if draft.hazards and not despite_hazards:
-                raise InvalidInput(f"draft {id} holds {', '.join(h.kind for h in draft.hazards)}; read it, then approve it despite that")  # fmt: skip
+                raise InvalidInput(f"draft {id} holds {', '.join(h.kind for h in draft.hazards)}; read it (skills show {id}), then approve it with --despite-hazards")  # fmt: skip
+            self._require_evidence(draft)
             version = self.current(draft.name)
             if (version.number if version else None) != draft.base:
                 raise SkillConflict(
@@ -134,15 +135,27 @@ class SkillLibrary:
             folder.write(draft.name, draft.content, draft.base_content)
         return made
 
-    def reject(self, id: int, reason: str, *, by: str) -> Draft:
-        """Refuse a draft for good. Raises NotFound, SkillConflict when it was decided before, InvalidInput without a reason."""
+    def reject(self, id: int, reason: str, *, by: str, folder: SkillFolder | None = None) -> Draft:
+        """Refuse a draft for good. Where an approval was killed after it had written the file, the file goes.
+
+        Raises NotFound, SkillConflict when it was decided before, InvalidInput without a reason.
+        """
         if not reason.strip():
             raise InvalidInput(
                 "a rejection needs its reason; the same draft is not made again, and somebody will ask why"
             )
         with self.store.write():
-            self._require_waiting(id)
+            draft = self._require_waiting(id)
+            current = self.current(draft.name)
             self._decide(id, "rejected", by, reason)
+            if (
+                folder is not None
+                and folder.read(draft.name) == draft.content
+                and (current is None or current.content != draft.content)
+            ):
+                folder.remove(draft.name, draft.content)
+                if draft.base_content is not None:
+                    folder.write(draft.name, draft.base_content)
         return self.draft(id)
 
     def rollback(
@@ -225,6 +238,14 @@ class SkillLibrary:
         if draft.state != "waiting":
             raise SkillConflict(f"draft {id} was {draft.state} before{f': {draft.reason}' if draft.reason else ''}")
         return draft
+
+    def _require_evidence(self, draft: Draft) -> None:
+        """Raise SkillConflict when every run that a new skill was built on has gone or is said to have failed."""
+        standing = self.store.get_many(draft.citation.worked)
+        if draft.citation.worked and not any(record.episode.success for record in standing.values()):
+            raise SkillConflict(
+                f"none of the runs that draft {draft.id} was built on has worked, as it stands now; reject it"
+            )
 
     def _versions(self, condition: str, *parameters: object) -> list[Version]:
         sql = f"SELECT {VERSION_COLUMNS} FROM skill_versions WHERE namespace = ? AND {condition}"

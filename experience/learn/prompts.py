@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from experience.episode import Episode
-from experience.learn.evidence import Evidence
+from experience.learn.evidence import Evidence, safe_tool
 from experience.learn.gate import DistillPolicy
 from experience.learn.skill import Skill
 from experience.masking import masked
@@ -55,7 +55,7 @@ def distill_prompt(evidence: Evidence, policy: DistillPolicy, taken: Sequence[st
         "names_taken": list(taken[:_MOST_NAMES]),
         "runs_that_worked": _runs(evidence.worked),
         "similar_runs_that_failed": _runs(evidence.failed),
-        "common_order_of_tools": [{"tool": step.tool, "in_runs": step.runs} for step in evidence.steps],
+        "common_order_of_tools": [{"tool": safe_tool(step.tool), "in_runs": step.runs} for step in evidence.steps],
         "differences": _differences(evidence),
     }
     return _DISTILL.format(data=data_json(data), tokens=policy.max_output_tokens)
@@ -93,7 +93,7 @@ def _runs(episodes: Sequence[Episode]) -> list[dict[str, object]]:
 def _differences(evidence: Evidence) -> list[dict[str, object]]:
     return [
         {
-            "tool": p.tool,
+            "tool": safe_tool(p.tool),
             "kind": p.kind,
             "in_failed": p.failed,
             "in_worked": p.worked,

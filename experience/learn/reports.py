@@ -9,6 +9,7 @@ import click
 from experience.episode import moment_text
 from experience.learn.batch import Report
 from experience.learn.health import SkillHealth
+from experience.learn.oversight import Standing
 from experience.learn.statistics import Rate
 from experience.learn.versions import Draft, Version
 from experience.screen import visible
@@ -37,7 +38,7 @@ def report_lines(report: Report) -> Iterable[str]:
     if report.nothing_new:
         yield "Nothing has changed since the last time."
         return
-    yield f"{report.runs} runs, {report.successes} confirmed successes of {report.groups} kinds."
+    yield f"{report.runs} runs, {report.successes} successes of {report.groups} kinds."
     for draft in report.drafts:
         yield draft_line(draft)
     counts: dict[str, list[str]] = {}
@@ -88,6 +89,19 @@ def draft_page(draft: Draft) -> str:
     return "\n".join(lines)
 
 
+def standing_json(standing: Standing) -> dict[str, object]:
+    """How a skill stands; without a version when the store has none."""
+    kept = version_json(standing.version) if standing.version else {"skill": standing.name, "version": None}
+    return {**kept, "state": standing.state, "description": standing.description}
+
+
+def standing_line(standing: Standing, width: int) -> str:
+    """The same in one line."""
+    number = f"version {standing.version.number}" if standing.version else "-"
+    line = f"{standing.name:<32} {number:<11} {standing.state:<16} {standing.description}"
+    return visible(line if len(line) <= width else f"{line[: width - 1]}…")
+
+
 def version_json(version: Version, *, text: bool = False) -> dict[str, object]:
     """A version of a skill."""
     return {
@@ -95,7 +109,7 @@ def version_json(version: Version, *, text: bool = False) -> dict[str, object]:
         "version": version.number,
         "origin": version.origin,
         "parent": version.parent,
-        "description": version.skill.description,
+        "description": version.description,
         "by": version.by,
         "note": version.note,
         "at": moment_text(version.at),

@@ -26,10 +26,11 @@ LONGEST_TEXT = 1_000_000  # characters; no skill is as long, and YAML takes its 
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_BARE_VALUE = re.compile(r"^(name|description|license|compatibility|allowed-tools):[ \t]+(?![\"'|>\[{&*!])(.+?)[ \t]*$", re.MULTILINE)  # fmt: skip
+_BARE_VALUE = re.compile(r"^(name|description|license|compatibility|allowed-tools):[ \t]+(?![\"'|>\[{&*! \t])(.*)$", re.MULTILINE)  # fmt: skip
 _SCALARS = (str, int, float, date)
+_LONGEST_FRONT = 64_000  # characters of frontmatter
 _DEEPEST = 20  # collections within one another
-_NO_YAML = (YAMLError, ValueError, RecursionError, OverflowError)
+_NO_YAML = (YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)  # all are raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Skill:
     allowed_tools: str | None = field(compare=False)
     metadata: Mapping[str, str] = field(compare=False)
     """Text to text; what is not text in the file is shown as JSON."""
+    original: bytes = field(compare=False)
+    """The bytes that it was read from."""
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -55,24 +58,26 @@ class Skill:
         Lenient: a byte order mark, CRLF, unknown keys, values that are no text, a description that is too long and a colon
         in an unquoted value are no errors here (`lint` tells of them). The name must be one, since it becomes a path.
         """
+        original = text if isinstance(text, bytes) else text.encode(errors="replace")
         text = _normal(text)
         front, body = _split(text)
         data = _load(front)
-        name, description = (_text_of(data, key) for key in ("name", "description"))
-        checked_skill_name(name or "")
-        if not description or not description.strip():
+        name, description = (_checked(_text_of(data, key) or "") for key in ("name", "description"))
+        checked_skill_name(name)
+        if not description.strip():
             raise InvalidSkill(
                 f"the skill {name} has no description; say in one sentence what it does and when to use it"
             )
         return cls(
             text=text,
-            name=name or "",
+            name=name,
             description=description,
             body=body.strip(),
             license=_text_of(data, "license"),
             compatibility=_text_of(data, "compatibility"),
             allowed_tools=_text_of(data, "allowed-tools"),
             metadata=MappingProxyType(_flat(data.get("metadata"))),
+            original=original,
         )
 
     @classmethod
@@ -214,7 +219,10 @@ def _split(text: str) -> tuple[str, str]:
         raise InvalidSkill(
             f"a SKILL.md begins with {shown(text)}; it needs a line ---, YAML, and another line --- first"
         )
-    return text[opening.end() + 1 : closing.start()], text[closing.end() + 1 :]
+    front = text[opening.end() + 1 : closing.start()]
+    if len(front) > _LONGEST_FRONT:
+        raise InvalidSkill(f"a SKILL.md has {len(front)} characters of frontmatter; it needs {_LONGEST_FRONT} at most")
+    return front, text[closing.end() + 1 :]
 
 
 def _load(front: str) -> Any:
@@ -222,7 +230,7 @@ def _load(front: str) -> Any:
         return _mapping(front)
     except _NO_YAML as error:
         # An unquoted value with a colon in it is no YAML, and common: many readers take it as it is meant.
-        quoted = _BARE_VALUE.sub(lambda found: f"{found[1]}: {json.dumps(found[2], ensure_ascii=False)}", front)
+        quoted = _BARE_VALUE.sub(lambda found: f"{found[1]}: {json.dumps(found[2].strip(), ensure_ascii=False)}", front)
         try:
             return _mapping(quoted)
         except _NO_YAML:

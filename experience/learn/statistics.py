@@ -77,4 +77,4 @@ def ratio_of_means(ones: Sequence[float], others: Sequence[float]) -> Rate | Non
     )
     middle = float(first.mean() - second.mean())
     error = 1.96 * math.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    return Rate(math.exp(middle), math.exp(middle - error), math.exp(middle + error))
+    return Rate(*(math.exp(max(-700.0, min(700.0, log))) for log in (middle, middle - error, middle + error)))

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from experience.episode import moment_from
+from experience.errors import InvalidSkill
 from experience.learn.evidence import Citation
 from experience.learn.skill import Skill
 from experience.screen import Hazard, hazards
@@ -44,7 +45,16 @@ class Version:
 
     @property
     def skill(self) -> Skill:
+        """The skill in it. Raises InvalidSkill where somebody had put something else in its place."""
         return Skill.parse(self.content)
+
+    @property
+    def description(self) -> str:
+        """The skill's, empty where it is none."""
+        try:
+            return self.skill.description
+        except InvalidSkill:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +84,14 @@ class Draft:
 
     @property
     def skill(self) -> Skill:
+        """The skill that it would be."""
         return Skill.parse(self.content)
 
     @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """What a person should look at before approving; what the skill held before is not new."""
-        before = set(hazards(self.base_content.decode(errors="replace"))) if self.base_content else set()
-        return tuple(hazard for hazard in hazards(self.content.decode()) if hazard not in before)
+        """What a person should look at before approving, in the lines that are new."""
+        before = set((self.base_content or b"").decode(errors="replace").splitlines())
+        return hazards("\n".join(line for line in self.content.decode().splitlines() if line not in before))
 
     def diff(self) -> str:
         """What it changes, as a unified diff."""

@@ -7,6 +7,7 @@ than not is one. Pure: texts in, texts out.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from experience.masking import masked
-from experience.tokens import STOP_WORDS, is_unspaced, stem
+from experience.tokens import MARKS, STOP_WORDS, is_unspaced, stem
 
 _LONGEST_PHRASE = 5  # words
 _ENOUGH_SAID = 3  # words of weight
@@ -24,12 +25,13 @@ _MOST_TOKENS = 400  # of one situation; what comes later says little about what 
 _TOKEN = re.compile(
     r"""(?x)
     (?P<value> \[\w+\] | `[^`\n]{0,200}` | "[^"\n]{0,200}" | “[^”\n]{0,200}” | «[^»\n]{0,200}» | 「[^」\n]{0,200}」
-        | \w+://\S+ | [\w.+-]+@[\w.-]+ | (?:~|\.{0,2})(?:/[\w.@%+-]+)+/? | [\w@%+-]+(?:/[\w.@%+-]+){2,} | [A-Za-z]:\\\S+
+        | (?<!\w)\w{1,20}://\S+ | (?<![\w.+-])[\w.+-]{1,64}@[\w.-]+ | (?<![\w.@%+/-])(?:~|\.{0,2})(?:/[\w.@%+-]+)+/?
+        | (?<![\w.@%+/-])[\w@%+-]{1,100}(?:/[\w.@%+-]+){2,} | [A-Za-z]:\\\S+
         | [$€£¥₹]\s?\d[\d.,]*\w* | \d[\d.,:/-]*\d?\s?[€%°] )
-    | (?P<word> [^\W_](?:[^\W]|[./:@-](?=[^\W_])|['’](?!s\b)(?=[^\W_]))* )
+    | (?P<word> [^\W_](?:[^\W]|MARKS|[./:@-](?=[^\W_])|['’](?!s\b)(?=[^\W_]))* )
     | (?P<genitive> ['’]s\b )
     | (?P<end> [.!?;:,()\n。！？、，；：…|/—–-]+ )
-    """
+    """.replace("MARKS", f"[{MARKS}]")
 )
 _TECHNICAL = re.compile(r"[a-z]{1,8}\d{1,3}[a-z]{0,4}|\d[a-z]{1,3}")
 _MEASURE = re.compile(r"\d(?:st|nd|rd|th|am|pm|hr?s?|min|ms|s|kg|g|lbs?|km?|cm|mm|m|usd|eur|gbp|[kmgt]b|x|pt|d|w|y)")
@@ -107,7 +109,7 @@ def tokenised(situation: str) -> tuple[Token, ...]:
     """The words of a situation in order; values (numbers, dates, addresses, quotations) as empty keys."""
     found: list[Token] = []
     initial = True
-    text, _ = masked(situation)
+    text, _ = masked(unicodedata.normalize("NFC", situation))
     for match in _TOKEN.finditer(text):
         if len(found) >= _MOST_TOKENS:
             break
@@ -124,7 +126,7 @@ def tokenised(situation: str) -> tuple[Token, ...]:
             found.append(Token("…", "", initial=False))
         elif is_unspaced(match["word"]):
             for char in match["word"]:
-                linked = char in _LINK_CHARS or not char.isalpha()
+                linked = char in _LINK_CHARS or unicodedata.category(char)[0] not in "LM"
                 found.append(Token(char, "" if linked else char, initial=linked))
         else:
             word = match["word"]
@@ -243,9 +245,11 @@ def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
         unspaced = is_unspaced(first.surface)
         if not unspaced and first.surface.casefold() in _LINKS:
             continue
-        for end in range(start + 1, min(len(segment), start + (_LONGEST_RUN if unspaced else _LONGEST_PHRASE)) + 1):
+        letters = 0
+        for end in range(start + 1, len(segment) + 1):
             last = segment[end - 1]
-            if is_unspaced(last.surface) != unspaced:
+            letters += unicodedata.category(last.surface[0])[0] != "M"
+            if letters > (_LONGEST_RUN if unspaced else _LONGEST_PHRASE) or is_unspaced(last.surface) != unspaced:
                 break
             if (unspaced and end - start < 2) or (not unspaced and last.surface.casefold() in _LINKS):  # noqa: PLR2004
                 continue
