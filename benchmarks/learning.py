@@ -96,6 +96,41 @@ def simulation(seeds: int) -> list[dict[str, object]]:
     return rows
 
 
+def confounded(seeds: int) -> list[dict[str, object]]:
+    """An innocent skill that is mostly used for a hard kind of task: how often it is convicted."""
+    rows = []
+    for hard, share in ((0.9, 0.9), (0.85, 0.8), (0.7, 0.5)):
+        convicted = 0
+        for seed in range(seeds):
+            rng = random.Random(seed)
+            episodes = []
+            for number in range(200):
+                tough = number % 2 == 0
+                followed = rng.random() < (share if tough else 1 - share)
+                failed = rng.random() < (hard if tough else 0.1)
+                what = (
+                    "migrate the old database with all of its broken rows"
+                    if tough
+                    else "greet the customer in the chat"
+                )
+                episodes.append(
+                    Episode(
+                        f"{what} {number}",
+                        "",
+                        tools=("a",),
+                        skills=("innocent",) if followed else (),
+                        success=not failed,
+                    )
+                )
+            with SqliteStore(":memory:") as store:
+                health = skill_health(remembered(store, episodes, HashEncoder(width=64)))
+            convicted += sum(one.convicted for one in health)
+        rows.append(
+            {"hard kind fails": hard, "followed in its runs": share, "seeds": seeds, "innocent convicted": convicted}
+        )
+    return rows
+
+
 def real(data: Path, name: str) -> list[dict[str, object]]:
     """The lines of one file of real runs."""
     return [json.loads(line) for line in (data / "episodes" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -214,6 +249,7 @@ def main(part: tuple[str, ...], data: Path, seeds: int, runs: int) -> None:
         show("Many runs", [scale(runs)])
     if "simulation" in parts:
         show("Simulated runs", simulation(seeds))
+        show("An innocent skill of a hard task", confounded(seeds))
     if "distill" in parts and there:
         show("Real runs, distilled", distilled(data))
     if "guilty" in parts and there:
