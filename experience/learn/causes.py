@@ -3,7 +3,8 @@
 Each answer is a way to part the runs that followed the skill without looking at how they ended: not at all, by whether
 they did what it says, by whether their situation is of one kind, by a moment in time. How well a parting explains
 which runs failed is its marginal likelihood (rates unknown beforehand, the suspected part failing more often; averaged
-over every kind and every moment that it may be); with equal prior odds that gives the probability of each. Values in, numbers out.
+over every kind and every moment that it may be). That the skill is wrong is beforehand as probable as all else together.
+Values in, numbers out.
 """
 
 import math
@@ -57,6 +58,7 @@ def causes(runs: Sequence[Following], says: frozenset[str]) -> dict[str, float]:
     moments = [at for at in range(1, len(ordered)) if ordered[at].at > ordered[at - 1].at]
     changed = [evidence_of_two_rates(_counts(ordered[at:]), _counts(ordered[:at])) for at in moments]
     _add(evidence, ENVIRONMENT_CHANGED, changed)
+    evidence[SKILL_WRONG] += math.log(max(1, len(evidence) - 1))  # as probable beforehand as all others together
     best = max(evidence.values())
     weights = {verdict: math.exp(value - best) for verdict, value in evidence.items()}
     total = sum(weights.values())
