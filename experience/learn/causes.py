@@ -28,6 +28,7 @@ VERDICTS = {
     ENVIRONMENT_CHANGED: "the environment changed: it worked until some day, and fails since",
 }
 _HALF = 0.5
+_MOST_MOMENTS = 100  # that are tried; of more every so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ def causes(runs: Sequence[Following], says: frozenset[str]) -> dict[str, float]:
     _add(evidence, WRONG_SITUATION, [_parted(runs, partial(_elsewhere, kind)) for kind in kinds])
     ordered = sorted(runs, key=lambda run: run.at)
     moments = [at for at in range(1, len(ordered)) if ordered[at].at > ordered[at - 1].at]
+    moments = moments[:: 1 + len(moments) // _MOST_MOMENTS]
     changed = [evidence_of_two_rates(_counts(ordered[at:]), _counts(ordered[:at])) for at in moments]
     _add(evidence, ENVIRONMENT_CHANGED, changed)
     evidence[SKILL_WRONG] += math.log(max(1, len(evidence) - 1))  # as probable beforehand as all others together
