@@ -20,11 +20,22 @@ def _luhn(found: str) -> bool:
 
 
 def _looks_random(found: str) -> bool:
-    """A value after a telling name: not a placeholder, a variable or a word of prose."""
-    value = re.split(r"(?:[:=]|\bis\b)\s*[\"']?", found, maxsplit=1)[-1].strip("\"' ")
-    return (
-        not value.startswith(("$", "<", "{", "%", "…", "[")) and not set(value) <= set("*x.X") and not value.isalpha()
-    )
+    """A value after a telling name: with a digit in it, and no code, path, placeholder or plain number."""
+    value = re.split(r"(?:=>|[:=]|\bis\b)\s*", found, maxsplit=1)[-1]
+    quoted = value[:1] in "\"'"
+    value = value.strip("\"'")
+    if not _has_digit(value) or value.isdecimal() or value.startswith(("$", "<", "{", "%", "…", "[", "/", "~")):
+        return False
+    return quoted or not any(char in "()[]{}" for char in value)
+
+
+def _has_digit(found: str) -> bool:
+    return any(char.isdigit() for char in found)
+
+
+def _elsewhere(found: str) -> bool:
+    """An address of some machine, and not of this one or of all."""
+    return not found.startswith(("0.", "127.")) and all(int(part) < 256 for part in found.split("."))  # noqa: PLR2004
 
 
 _ANY: _Check = bool
@@ -35,29 +46,29 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], _Check], ...] = (
     (
         "token",
         re.compile(
-            r"\b(?:sk-(?:ant-|proj-)?[A-Za-z0-9_-]{16,}|(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
+            r"\b(?:sk-(?:[a-z0-9]{2,8}-){0,3}[A-Za-z0-9_]{16,}[\w-]*|(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
             r"|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}"
             r"|pypi-[\w-]{20,}|npm_[A-Za-z0-9]{30,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|SG\.[\w-]{16,}\.[\w-]{16,}"
             r"|(?<!-)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
         ),
         _ANY,
     ),
-    ("token", re.compile(r"(?i)\b(?:bearer|basic)\s+[\w.~+/-]{16,}=*"), _ANY),
+    ("token", re.compile(r"(?i)\b(?:bearer|basic)\s+[\w.~+/-]{16,}=*"), _has_digit),
     (
         "secret",
         re.compile(
             r"(?i)(?:passw(?:or)?d|passwort|pwd|passphrase|secret|api[-_ ]?key|access[-_ ]?key|auth[-_]?token|private[-_ ]?key|token)"
-            r"[\w-]{0,32}[\"']?\s{0,4}(?:=|:|\bis\b)\s{0,4}[\"']?[^\s\"',;]{6,}"
+            r"[\"']?\s{0,4}(?:=>|=|:|\bis\b)\s{0,4}(?:\"[^\"\n]{6,200}\"|'[^'\n]{6,200}'|[^\s\"',;]{6,})"
         ),
         _looks_random,
     ),
-    ("email", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"), _ANY),
+    ("email", re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"), _ANY),
     ("phone", re.compile(r"(?<!\w)\+\d{8,15}(?!\w)"), _ANY),
-    ("card", re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])"), _luhn),
+    ("card", re.compile(r"(?<![\w-])(?:\d{13,19}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{5})(?![\w-])"), _luhn),
     ("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"), _ANY),
     ("ssn", re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"), _ANY),
-    ("phone", re.compile(r"(?<![\w+.-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}(?![\w-])"), _ANY),
-    ("address", re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"), _ANY),
+    ("phone", re.compile(r"(?<![\w+.-])(?:\+\d{1,3}[ .-]?(?:\(?\d{2,4}\)?[ .-]?)\d{3,4}[ .-]?\d{3,4}|\(\d{2,4}\)[ .-]?\d{3,4}[ .-]\d{3,4}|\d{3}-\d{3}-\d{4})(?![\w-])"), _ANY),
+    ("address", re.compile(r"(?<![\w.])(?<!ersion )(?:\d{1,3}\.){3}\d{1,3}(?!\.?\w)"), _elsewhere),
 )  # fmt: skip
 
 

@@ -44,13 +44,13 @@ _TOOL_CALL = re.compile(
     </?\s*(?:antml:)?(?:tool_?calls?|tool_?use|tool_?results?|function_?calls?|function_?results?|invoke|parameter|system(?:-reminder)?|assistant)\b[^>\n]{0,200}>
     | <\|[\w ]{1,40}\|> | \[/?INST\] | \[TOOL_(?:CALLS|RESULTS)\] | <</?SYS>>
     | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*:
-    | ^[ \t]*(?:\#{1,6}[ \t]*)?(?:system|assistant|human|developer)\s*:\s
+    | ^[ \t]*(?:\#{1,6}[ \t]*)?(?:assistant|human|developer)\s*:\s
     """,
     re.MULTILINE,
 )
 _URL = re.compile(
     r"(?i)\b(?:https?|ftp|file|data|javascript|ssh|git)\s?:(?://|[a-z]+/[a-z0-9.+-]+[;,])\S+|\bwww\.\S+\.\S+"
-    r"|\]\(\s?//\S+|\b(?:curl|wget|nc|ssh|scp)\s+(?:-\S+\s+){0,5}[\w@-]+\.\S+"
+    r"|\]\(\s?//\S+|\b(?:curl|wget|scp)\s+(?:-\S+\s+){0,5}[\w@-]+\.\S+"
 )
 
 

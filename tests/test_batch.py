@@ -399,3 +399,12 @@ def test_two_who_distil_at_once_lose_no_report(memory, library, monkeypatch):
 
     assert len(report.drafts) == 1
     assert "waits" in report.errors[0]
+
+
+def test_a_tool_with_another_number_in_its_name_is_another_claim():
+    from experience.learn.batch import _claims
+
+    assert _claims("- `scan_v1` was called too in 5 of 6 runs.") == _claims(
+        "- `scan_v1` was called too in 7 of 9 runs."
+    )
+    assert _claims("- `scan_v1` was called.") != _claims("- `scan_v2` was called.")

@@ -451,3 +451,25 @@ def test_many_tools_take_no_time():
     tools = tuple(f"tool_{n}" for n in range(10_000))
 
     assert len(common_steps([Episode("s", "", tools=tools)] * 2)) == 10
+
+
+def test_what_all_runs_share_stays_in_a_models_words():
+    texts = ("deploy the shop with Docker to Kubernetes 1.29 using python3.11", "deploy the blog with Docker to Kubernetes 1.29 using python3.11")  # fmt: skip
+    step = "Deploy with Docker to Kubernetes 1.29 using python3.11"
+    made = distill([run(situation=text) for text in texts], complete=answering(name="n", description="d", steps=[step]))
+
+    assert step in made.skill.body
+
+
+@pytest.mark.parametrize("form", ["ab-1234", "AB1234", "order_AB-1234", "/tmp/AB-1234/x", "AB-1234.", "Anna-Schmidt", "ANNA", "Ａｎｎａ"])  # fmt: skip
+def test_a_value_of_one_run_is_known_in_other_forms(form):
+    runs = [
+        run(situation="Please refund Anna Schmidt for AB-1234"),
+        run(situation="Please refund Carl Weber for ZZ-9876"),
+    ]
+    made = distill(runs, complete=answering(name=f"refund-{form}", description="d", steps=[f"refund {form} now", form]))
+
+    for own in ("anna", "1234"):
+        assert own not in made.skill.text.casefold()
+    assert made.skill.name.startswith("refund")
+    assert "1. refund " in made.skill.body

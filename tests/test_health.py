@@ -1,5 +1,6 @@
 """Which skills do harm, how sure that is, and what it looks like."""
 
+import os
 import random
 from datetime import UTC, datetime, timedelta
 
@@ -396,3 +397,47 @@ def test_extreme_costs_are_finite():
     found = ratio_of_means([1e300] * 3, [1e-300] * 3)
 
     assert np.isfinite(found).all()
+
+
+def test_a_hard_part_of_one_kind_of_task_is_not_the_fault_of_a_skill_used_there():
+    """Few runs of the hard part do without the skill: then nothing like enough is there to compare with."""
+    from experience import SqliteStore
+
+    convicted = 0
+    for seed in range(6):
+        rng = random.Random(seed)
+        with SqliteStore(":memory:") as store:
+            memory = Memory(store, open_backend("embedding", store, HashEncoder(width=256)))
+            for n in range(120):
+                hard = rng.random() < 0.3
+                followed = rng.random() < (0.9 if hard else 0.05)
+                what = f"deploy the {rng.choice('abcdefgh')} site to production and check that it answers"
+                memory.record(
+                    Episode(
+                        what + " on the legacy cluster" * hard,
+                        str(n),
+                        skills=("innocent",) if followed else (),
+                        success=rng.random() >= (0.9 if hard else 0.1),
+                    )
+                )
+            convicted += sum(one.convicted for one in skill_health(memory))
+
+    assert convicted == 0
+
+
+def test_runs_that_followed_a_text_edited_by_hand_are_not_held_against_another(memory, clock, tmp_path):
+    library, folder = SkillLibrary(memory.store), SkillFolder(tmp_path)
+    first = Skill.new("guilty", "Deploys. Use when asked.", "# Deploy\n\nCall ship, then build.")
+    library.approve(library.add_draft(first, "distilled", Citation()).id, folder, by="ada")
+    record(memory, 12, False, ("guilty",))
+    record(memory, 12, True)
+    clock.advance(days=1)
+    folder.path("guilty").write_text(first.text + "\nCall build first.")
+    os.utime(folder.path("guilty"), (clock.now.timestamp(),) * 2)
+    clock.advance(days=1)
+    record(memory, 8, True, ("guilty",))
+    [found] = health_of_skills(memory, folder)
+    assert (found.convicted, found.followed.worked, found.earlier) == (False, 8, 12)
+
+    library.rollback("guilty", folder, by="ada", number=1)
+    assert [version.at.day for version in library.history("guilty")] == [1, 2, 3]

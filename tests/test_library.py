@@ -301,3 +301,20 @@ def test_what_is_no_skill_any_more_is_kept_and_does_not_break_the_history(librar
     assert [version_json(version)["description"] for version in library.history("deploy")][1:] == ["", ""]
     library.rollback("deploy", folder, by="ada", number=1)
     assert folder.read("deploy") == FIRST.text.encode()
+
+
+def test_what_a_killed_approval_has_left_stands_in_the_way_of_no_newer_draft(library, folder):
+    draft = library.add_draft(FIRST, "distilled", Citation())
+    folder.write("deploy", FIRST.text.encode())  # written, and killed before the commit
+    newer = library.replace_draft(draft.id, SECOND, Citation())
+    library.approve(newer.id, folder, by="ada")
+
+    assert folder.read("deploy") == SECOND.text.encode()
+
+
+def test_a_draft_for_a_version_that_is_gone_is_put_aside_and_not_judged(library, folder):
+    approved(library, folder)
+    draft = library.add_draft(SECOND, "extended", Citation(), base=FIRST.text.encode())
+    library.retire("deploy", folder, by="ada", reason="x")
+
+    assert library.reject(draft.id, "too late", by="ada").state == "replaced"

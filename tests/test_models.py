@@ -118,3 +118,21 @@ def gone(pid):
             return True
         time.sleep(0.05)
     return False
+
+
+def test_an_answer_is_there_when_the_command_has_ended_whatever_holds_its_output_open():
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)']); print('answer')"
+
+    assert command_model(python(code), timeout=20)("x") == "answer"
+
+
+def test_what_a_command_complains_about_without_end_spoils_no_answer():
+    assert command_model(python("import sys; sys.stderr.write('x' * 3_000_000); print('answer')"))("x") == "answer"
+
+
+def test_a_time_limit_is_a_number_of_seconds():
+    for timeout in (float("inf"), float("nan"), -1):
+        with pytest.raises(InvalidInput, match="time limit"):
+            command_model("cat", timeout=timeout)
+    with pytest.raises(ModelError, match="cannot be run"):
+        command_model(["a\0b"])("x")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experience import InvalidInput, InvalidSkill, Skill, SkillConflict, SkillFolder
+from experience import InvalidInput, InvalidSkill, Skill, SkillConflict, SkillFolder, StoreError
 from experience.learn.ledger import Ledger
 from experience.learn.lint import lint, lint_together
 from experience.learn.skill import slug, with_bullets
@@ -326,3 +326,20 @@ def test_links_in_circles_and_pipes_stop_no_scan(tmp_path):
 
     assert [skill.name for skill in found.skills] == ["deploy"]
     assert [problem.folder for problem in found.problems] == ["loop", "pipe"]
+
+
+def test_metadata_that_is_no_mapping_is_not_overwritten():
+    skill = Skill.parse("---\nname: a\ndescription: b\nmetadata:\n  - team: payments\n---\nx\n")
+    with pytest.raises(InvalidSkill, match="no mapping"):
+        skill.changed(metadata={"experience-revision": "1"})
+
+
+def test_links_that_lead_nowhere_are_told_and_not_followed(tmp_path):
+    folder = SkillFolder(tmp_path / "skills")
+    folder.root.mkdir()
+    (folder.root / "deploy").symlink_to(tmp_path / "elsewhere")
+    assert [problem.folder for problem in folder.scan().problems] == ["deploy"]
+    with pytest.raises(StoreError, match="leads nowhere"):
+        folder.write("deploy", GOOD.text.encode())
+
+    assert not (tmp_path / "elsewhere").exists()

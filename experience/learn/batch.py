@@ -27,6 +27,7 @@ from experience.memory import Memory
 from experience.protocols import Progress, Record
 
 _HALF = 0.5
+_NUMBER = re.compile(r"(`[^`]*`)|\d+")  # but for those in tools' names
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +221,13 @@ class _Batch:
                 return DecidedBefore(name, rejected.reason)
         history = self._library.history(name) if version else []
         if any(claims <= _claims(older.content.decode(errors="replace")) for older in history):
-            return DecidedBefore(name, "it said so in a version that was rolled back")
+            return DecidedBefore(name, "an earlier version said so")
         return self._wait(better, "extended", evidence, base=skill.original)
 
 
 def _claims(text: str) -> set[str]:
     """The lines of a skill without their numbers, which every run changes."""
-    return {re.sub(r"\d+", "", line) for line in text.splitlines()}
+    return {_NUMBER.sub(lambda found: found[1] or "", line) for line in text.splitlines()}
 
 
 def _by_id(records: Mapping[int, Record]) -> list[Record]:

@@ -71,7 +71,7 @@ def replied(reply: str, evidence: Evidence) -> Fields:
     def cleaned(text: str) -> str:
         return _one_line(without(own, masked(text)[0]))
 
-    steps = tuple(map(cleaned, _lines(data.get("steps"), "steps", reply)))
+    steps = tuple(step for line in _lines(data.get("steps"), "steps", reply) if (step := cleaned(line)) != "…")
     if not 1 <= len(steps) <= _MOST_STEPS:
         raise bad_reply(f"it has {len(steps)} steps; 1 to {_MOST_STEPS} are needed", reply)
     tools = [safe_tool(step.tool) for step in evidence.steps]

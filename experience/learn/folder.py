@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,6 +95,13 @@ class SkillFolder:
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
+    def changed_at(self, name: str) -> datetime | None:
+        """When a skill's file was last written; None when there is none."""
+        try:
+            return datetime.fromtimestamp(self.path(name).stat().st_mtime, UTC)
+        except OSError:
+            return None
+
     def scan(self) -> Found:
         """Every skill under the root, and every folder whose SKILL.md is none. A missing root is an empty one."""
         skills, problems = [], []
@@ -101,6 +109,7 @@ class SkillFolder:
             try:
                 content = self.read(folder)
                 if content is None:
+                    problems.append(Problem(folder, "it is a link that leads nowhere"))
                     continue
                 skills.append(self._own(folder, content))
             except (InvalidSkill, StoreError) as error:
@@ -123,6 +132,8 @@ class SkillFolder:
         return path
 
     def _put(self, name: str, path: Path, content: bytes, expected: bytes | None) -> None:
+        if any(link.is_symlink() and not link.exists() for link in (self.root / name, self.root / name / FILE)):
+            raise StoreError(f"{self.root / name} is a link that leads nowhere; mend or remove it")
         made = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".SKILL-{secrets.token_hex(8)}.tmp")
@@ -162,7 +173,11 @@ class SkillFolder:
 
     def _folders(self) -> list[str]:
         try:
-            return sorted(entry.name for entry in self.root.iterdir() if (entry / FILE).exists() or entry.is_symlink())
+            return sorted(
+                entry.name
+                for entry in self.root.iterdir()
+                if os.path.lexists(entry / FILE) or (entry.is_symlink() and not entry.exists())
+            )
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

@@ -26,6 +26,7 @@ from experience.memory import Memory
 from experience.protocols import Record
 
 _KIND_ALIKE = 0.75  # cosine from which on situations are equally hard, more narrowly than for a skill
+_ENOUGH_ALIKE = 3  # like runs, by what their weights are worth; fewer say nothing
 _CHANGES = ("revised", "extended")
 
 
@@ -241,8 +242,10 @@ def _compared(
     matched: "Counts", like: tuple[float, float], followers: "Counts", others: "Counts"
 ) -> tuple[tuple[float, float], tuple[float, float] | None, str]:
     """What is compared, as (worked, failed) each, and with what."""
-    if matched.known:
+    if matched.known and sum(like) >= _ENOUGH_ALIKE:
         return (matched.worked, matched.failed), like, "similar"
+    if matched.known:
+        return (0, 0), None, "nothing"
     if followers.known and others.known:
         return (followers.worked, followers.failed), (others.worked, others.failed), "others"
     return (0, 0), None, "nothing"

@@ -7,7 +7,7 @@ whether a skill does any good, is told elsewhere.
 
 import json
 from collections.abc import Collection
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +128,12 @@ class SkillLibrary:
                     f"{draft.name} has had another version since draft {id} was made; reject it and make a new one"
                 )
             if draft.base_content is not None and (version is None or version.content != draft.base_content):
-                version = self._adopt(draft.name, draft.base_content, by)
+                version = self._adopt(draft.name, draft.base_content, by, folder.changed_at(draft.name))
             parent = version.number if version else None
             made = self._add(draft.name, draft.content, draft.kind, parent, draft.citation, by, draft.note)
             self._decide(id, "approved", by, "")
-            folder.write(draft.name, draft.content, draft.base_content)
+            left = self._left_behind(draft.name, folder)
+            folder.write(draft.name, draft.content, draft.base_content if left is None else left)
         return made
 
     def reject(self, id: int, reason: str, *, by: str, folder: SkillFolder | None = None) -> Draft:
@@ -147,15 +148,16 @@ class SkillLibrary:
         with self.store.write():
             draft = self._require_waiting(id)
             current = self.current(draft.name)
-            self._decide(id, "rejected", by, reason)
-            if (
-                folder is not None
-                and folder.read(draft.name) == draft.content
-                and (current is None or current.content != draft.content)
-            ):
-                folder.remove(draft.name, draft.content)
-                if draft.base_content is not None:
-                    folder.write(draft.name, draft.base_content)
+            # What was made for a version that has had a successor says nothing of what would be made now.
+            stale = (current.number if current else None) != draft.base
+            self._decide(id, "replaced" if stale else "rejected", by, reason)
+            left = self._left_behind(draft.name, folder) if folder else None
+            if folder is not None and left is not None:
+                folder.remove(draft.name, left)
+                if (
+                    before := current.content if current and current.origin != RETIRED else draft.base_content
+                ) is not None:
+                    folder.write(draft.name, before)
         return self.draft(id)
 
     def rollback(
@@ -215,13 +217,21 @@ class SkillLibrary:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def _add(
-        self, name: str, content: bytes, origin: str, parent: int | None, citation: Citation, by: str, note: str
+        self,
+        name: str,
+        content: bytes,
+        origin: str,
+        parent: int | None,
+        citation: Citation,
+        by: str,
+        note: str,
+        at: datetime | None = None,
     ) -> Version:
         with self.store.write() as db:
             last = self.current(name)
             row = (
                 self.store.namespace, name, last.number + 1 if last else 1, content, origin, parent,
-                json.dumps(citation.to_json()), checked_text("by", by), checked_text("note", note), moment_text(self.store.now()),
+                json.dumps(citation.to_json()), checked_text("by", by), checked_text("note", note), moment_text(at or self.store.now()),
             )  # fmt: skip
             sql = f"""INSERT INTO skill_versions (namespace, name, number, content, origin, parent, evidence, by, note, at)
                 VALUES ({", ".join("?" * len(row))})"""
@@ -238,6 +248,13 @@ class SkillLibrary:
         if draft.state != "waiting":
             raise SkillConflict(f"draft {id} was {draft.state} before{f': {draft.reason}' if draft.reason else ''}")
         return draft
+
+    def _left_behind(self, name: str, folder: SkillFolder) -> bytes | None:
+        """What stands in the folder, when an approval was killed that had written it: a draft's text and no version's."""
+        there = folder.read(name)
+        drafts = {draft.content for draft in self._drafts("name = ? AND state <> 'approved'", name)}
+        versions = {version.content for version in self._versions("name = ?", name)}
+        return there if there in drafts - versions else None
 
     def _require_evidence(self, draft: Draft) -> None:
         """Raise SkillConflict when every run that a new skill was built on has gone or is said to have failed."""
@@ -261,14 +278,16 @@ class SkillLibrary:
         if current is None and there is None:
             raise NotFound(f"there is no skill {name!r}, neither in the store nor in {folder.root}")
         if there is not None and (current is None or current.content != there or current.origin == RETIRED):
-            current = self._adopt(name, there, by)
+            current = self._adopt(name, there, by, folder.changed_at(name))
         assert current is not None  # noqa: S101 (one of both was there)
         return current, there
 
-    def _adopt(self, name: str, content: bytes, by: str) -> Version:
-        """Keep as a version what somebody else wrote."""
-        last = self.current(name)
-        return self._add(name, content, "found", last.number if last else None, Citation(), by, "as it was on disk")
+    def _adopt(self, name: str, content: bytes, by: str, changed_at: datetime | None) -> Version:
+        """Keep as a version what somebody else wrote, from the moment on at which they did."""
+        last, now = self.current(name), self.store.now()
+        since = min(max(changed_at or now, last.at if last else now), now)
+        number = last.number if last else None
+        return self._add(name, content, "found", number, Citation(), by, "as it was on disk", at=since)
 
     @staticmethod
     def _before(current: Version) -> int:

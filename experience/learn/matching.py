@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from experience.learn.groups import DECIMALS, LEAST_ALIKE
 
 _NEAREST = 3  # of the runs that did not follow it, and ties
+_CLOSE = 0.05  # by how much less alike than the nearest another may be: what is farther off is another task
 _BLOCK = 1024  # rows of cosines held at once
 
 Mask = NDArray[np.bool_]
@@ -52,7 +53,8 @@ def match(vectors: NDArray[np.float32], follows: Mask, ended: NDArray[np.int8]) 
 
 
 def _nearest(cosines: NDArray[np.float32]) -> Mask:
-    """For each row the highest few, and what equals the last of them, from the least likeness on."""
+    """For each row the highest few, and what equals the last of them; none that is clearly farther than the first."""
     few = min(_NEAREST, cosines.shape[1])
-    least = np.maximum(np.partition(cosines, -few, axis=1)[:, -few], LEAST_ALIKE)
-    return np.asarray(cosines >= least[:, None])
+    least = np.partition(cosines, -few, axis=1)[:, -few]
+    close = np.maximum(cosines.max(axis=1, initial=-2) - _CLOSE, LEAST_ALIKE)
+    return np.asarray(cosines >= np.maximum(least, close)[:, None])

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Sequence
 from typing import IO
 
@@ -18,6 +17,8 @@ from experience.errors import InvalidInput, MissingPackage, ModelError, shown
 from experience.learn.distill import Complete
 
 _LONGEST_ANSWER = 1_000_000  # bytes
+_LONGEST_WAIT = 24 * 60 * 60 + 1  # seconds
+_PATIENCE = 1.0  # seconds for what a command has said to arrive once it has ended
 
 
 def command_model(command: str | Sequence[str], timeout: float = 120.0) -> Complete:
@@ -34,11 +35,10 @@ def command_model(command: str | Sequence[str], timeout: float = 120.0) -> Compl
         ) from error
     if not words:
         raise InvalidInput("the model's command is empty; name a program that reads a prompt and answers")
-    if not timeout > 0:
-        raise InvalidInput(f"the time limit is {timeout!r}; it needs a number of seconds above 0")
+    if not 0 < timeout < _LONGEST_WAIT:
+        raise InvalidInput(f"the time limit is {timeout!r}; it needs a number of seconds above 0, a day at most")
 
     def complete(prompt: str) -> str:
-        deadline = time.monotonic() + timeout
         with tempfile.TemporaryFile() as asked:
             asked.write(prompt.encode())
             asked.seek(0)
@@ -46,23 +46,20 @@ def command_model(command: str | Sequence[str], timeout: float = 120.0) -> Compl
                 process = subprocess.Popen(  # noqa: S603 (the user's own command)
                     words, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
                 )
-            except OSError as error:
-                raise ModelError(
-                    f"the model {shown(words[0])} cannot be run: {error.strerror}; check --model"
-                ) from error
-        readers = [_Reader(process, stream) for stream in (process.stdout, process.stderr)]
+            except (OSError, ValueError) as error:
+                raise ModelError(f"the model {shown(words[0])} cannot be run: {error}; check --model") from error
+        out, err = _Reader(process, process.stdout), _Reader(process, process.stderr, only_end=True)
         try:
-            for reader in readers:
-                reader.join(max(0.0, deadline - time.monotonic()))
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            pass  # told below, by the readers or the process that is not done
+            process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise ModelError(
+                f"the model {shown(words[0])} has not answered in {timeout:g} s; allow it more time"
+            ) from error
         finally:
-            late = any(reader.is_alive() for reader in readers) or process.poll() is None
             _end(process)
-        if late:
-            raise ModelError(f"the model {shown(words[0])} has not answered in {timeout:g} s; allow it more time")
-        return _answer(words[0], process.returncode, *readers)
+        for reader in (out, err):
+            reader.join(_PATIENCE)
+        return _answer(words[0], process.returncode, out, err)
 
     return complete
 
@@ -88,25 +85,33 @@ def llm_model(name: str) -> Complete:
 
 
 class _Reader(threading.Thread):
-    """Reads what a process says, and ends the process when it says too much."""
+    """Reads what a process says as it comes, and ends the process when it says too much.
 
-    def __init__(self, process: "subprocess.Popen[bytes]", stream: IO[bytes] | None) -> None:
+    What the process leaves running may hold the pipe open; what was said until then is there all the same.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", stream: IO[bytes] | None, *, only_end: bool = False) -> None:
         super().__init__(daemon=True)
-        self._process, self._stream = process, stream
+        self._process, self._stream, self._only_end = process, stream, only_end
         self.said = b""
         self.start()
 
     def run(self) -> None:
-        """Until the end, or one byte more than is read at most."""
-        if self._stream is not None:
-            with self._stream:
-                self.said = self._stream.read(_LONGEST_ANSWER + 1)
-        if len(self.said) > _LONGEST_ANSWER:
-            _end(self._process)
+        """Until the end, or more than is read at most; of `only_end` the last of it."""
+        if self._stream is None:
+            return
+        with self._stream:
+            while chunk := os.read(self._stream.fileno(), 65536):
+                self.said += chunk
+                if self._only_end:
+                    self.said = self.said[-65536:]
+                elif len(self.said) > _LONGEST_ANSWER:
+                    _end(self._process)
+                    return
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the command and what it has started."""
+    """End the command and what it has started, but for what has left its group."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """Skills seen together with the runs of their store: how each does, what became stale, and a revision where one is due."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from experience.errors import NotFound, SkillConflict
@@ -53,7 +53,7 @@ def health_of_skills(memory: Memory, folder: SkillFolder, policy: HealthPolicy =
     found = skill_health(
         memory,
         policy,
-        versions={version.name: library.history(version.name) for version in library.skills()},
+        versions={version.name: _with_disk(library.history(version.name), folder) for version in library.skills()},
         skills=known_skills(library, folder),
     )
     return [one for one in found if one.skill not in retired]
@@ -99,6 +99,16 @@ def _standing(version: Version | None, content: bytes | None) -> str:
     if content is None:
         return "not in folder"
     return "in use" if content == version.content else "changed on disk"
+
+
+def _with_disk(history: list[Version], folder: SkillFolder) -> list[Version]:
+    """A skill's history, and as its end what somebody has written in the folder since."""
+    last, there = history[-1], folder.read(history[-1].name)
+    if there is None or there == last.content:
+        return history
+    since = max(folder.changed_at(last.name) or last.at, last.at)
+    edited = replace(last, number=last.number + 1, content=there, origin="found", parent=last.number, at=since)
+    return [*history, edited]
 
 
 def propose(

@@ -122,8 +122,10 @@ class Skill:
             if isinstance(value, str):
                 _checked(value)
         if metadata:
-            if not isinstance(data.get("metadata"), dict):
+            if data.get("metadata") is None:
                 data["metadata"] = {}
+            if not isinstance(data["metadata"], dict):
+                raise InvalidSkill(f"the metadata of {data['name']} is no mapping; make it one, of text to text")
             from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
             for key, value in metadata.items():
@@ -189,7 +191,7 @@ def with_bullets(body: str, heading: str, bullets: list[str]) -> str:
     kept = lines[:end]
     while not kept[-1].strip():
         kept.pop()
-    gap = [""] if kept[-1].startswith("#") else []
+    gap = [] if kept[-1].startswith("- ") else [""]
     return "\n".join([*kept, *gap, *new, *([""] if end < len(lines) else []), *lines[end:]])
 
 

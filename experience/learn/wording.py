@@ -35,6 +35,8 @@ _TOKEN = re.compile(
 )
 _TECHNICAL = re.compile(r"[a-z]{1,8}\d{1,3}[a-z]{0,4}|\d[a-z]{1,3}")
 _MEASURE = re.compile(r"\d(?:st|nd|rd|th|am|pm|hr?s?|min|ms|s|kg|g|lbs?|km?|cm|mm|m|usd|eur|gbp|[kmgt]b|x|pt|d|w|y)")
+_JOINTS = re.compile(r"([-_/.:@]+)")
+_MOST_PIECES = 8  # of a code, joints included
 _WORDLIKE = re.compile(r"[^\W_](?:[\w.:/,-]*\w)?")
 _SENTENCE_END = re.compile(r"[.!?\n。！？:]")
 _DATES = frozenset(
@@ -292,20 +294,42 @@ def weighty_words(phrase: str) -> list[str]:
 
 
 def own_words(situations: Sequence[str], casing: Casing) -> frozenset[str]:
-    """Values and names that belong to single runs: numbers, dates, codes and names in these situations, as they are written.
+    """Values and names that belong to single runs: names and whatever has digits, that no two different situations share.
 
-    Of numbers those of three characters and more; short ones are everywhere.
+    In their bare form: case-folded letters and digits. Of numbers those of three characters and more; short ones are
+    everywhere.
     """
-    found = set()
-    for situation in situations:
-        for token, following in _with_next(tokenised(situation)):
-            if token.key and casing.is_name(token, following):
-                found.add(token.surface)
+    spread: Counter[str] = Counter()
+    distinct = set(situations)
+    for situation in distinct:
+        found = {token.surface for token, following in _with_next(tokenised(situation)) if token.key and casing.is_name(token, following)}  # fmt: skip
         values = (match["word"] or match["value"] or "" for match in _TOKEN.finditer(situation))
-        found.update(value.strip("$€£¥₹%°\"“”`' ") for value in values if any(char.isdigit() for char in value))
-    return frozenset(word for word in found if len(word) >= 3 and not _TECHNICAL.fullmatch(word))  # noqa: PLR2004
+        found.update(
+            value for value in values if any(char.isdigit() for char in value) and not _TECHNICAL.fullmatch(value)
+        )
+        spread.update({_bare(word) for word in found})
+    most = min(len(distinct), 1)
+    return frozenset(word for word, times in spread.items() if times <= most and len(word) >= 3)  # noqa: PLR2004
 
 
 def without(words: frozenset[str], text: str) -> str:
-    """A text with each of these words as …."""
-    return _WORDLIKE.sub(lambda found: "…" if found.group().strip(".,:;") in words else found.group(), text)
+    """A text with each of these words as …, whatever joins them to others or parts them within."""
+
+    def replace(found: re.Match[str]) -> str:
+        pieces = _JOINTS.split(found.group())  # words at even places, joints at odd ones
+        ends = range(0, len(pieces), 2)
+        own = [
+            (a, b)
+            for a in ends
+            for b in ends
+            if a <= b <= a + _MOST_PIECES and _bare("".join(pieces[a : b + 1])) in words
+        ]
+        for a, b in own:
+            pieces[a : b + 1] = ["…" if at == a else "" for at in range(a, b + 1)]
+        return "".join(pieces)
+
+    return re.sub(r"…(?:\s*…)+", "…", _WORDLIKE.sub(replace, text))
+
+
+def _bare(word: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKC", word).casefold() if char.isalnum())
