@@ -20,7 +20,8 @@ from experience.learn.refusals import (
     TooFewDistinctTools,
     TooFewToolCalls,
 )
-from experience.learn.wording import Casing, example, shared_phrases
+from experience.learn.wording import example, shared_phrases
+from experience.learn.words import Casing
 
 TOOLS = ("read_file", "shell", "shell", "edit_file", "shell", "http_get")
 RUN = Episode("deploy the documentation site to production", "live", tools=TOOLS, success=True)

@@ -22,7 +22,7 @@ from experience.learn.library import SkillLibrary
 from experience.learn.refusals import Covered, DecidedBefore, DuplicateSkill, Refusal, TooFewSightings, Waiting
 from experience.learn.skill import Skill
 from experience.learn.versions import RETIRED, Draft
-from experience.learn.wording import Casing
+from experience.learn.words import Casing
 from experience.memory import Memory
 from experience.protocols import Progress, Record
 

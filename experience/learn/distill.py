@@ -13,7 +13,7 @@ from experience.learn.gate import DistillPolicy, Known, duplicate, gate
 from experience.learn.prompts import distill_prompt
 from experience.learn.refusals import NameTaken, NothingShared, Refusal, TooFewDistinctTools
 from experience.learn.skill import Skill
-from experience.learn.wording import Casing
+from experience.learn.words import Casing
 from experience.protocols import Record
 
 Complete = Callable[[str], str]

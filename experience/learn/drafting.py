@@ -16,7 +16,8 @@ from experience.learn.evidence import Evidence, Pitfall, Step, ids_text, safe_to
 from experience.learn.ledger import Ledger
 from experience.learn.lint import has_cue
 from experience.learn.skill import LONGEST_DESCRIPTION, LONGEST_NAME, Skill, slug
-from experience.learn.wording import own_words, weighty_words, without
+from experience.learn.wording import weighty_words
+from experience.learn.words import own_words, without
 from experience.masking import masked
 
 _TOOL_LIKE = re.compile(r"`([A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*_[A-Za-z0-9_.-]+)`")

@@ -11,7 +11,8 @@ from math import comb
 from typing import Any, Self
 
 from experience.episode import Episode
-from experience.learn.wording import Casing, Phrase, example, shared_phrases
+from experience.learn.wording import Phrase, example, shared_phrases
+from experience.learn.words import Casing
 from experience.masking import masked
 from experience.protocols import Record
 

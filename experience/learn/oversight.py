@@ -13,7 +13,7 @@ from experience.learn.refusals import NotFlagged, RevisionRefusal
 from experience.learn.revise import Allowed, Request, RevisePolicy, Revision, check, revise
 from experience.learn.skill import Skill, checked_skill_name
 from experience.learn.versions import RETIRED, Draft, Version
-from experience.learn.wording import Casing
+from experience.learn.words import Casing
 from experience.memory import Memory
 from experience.protocols import Record
 from experience.store import SqliteStore

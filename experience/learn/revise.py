@@ -30,7 +30,8 @@ from experience.learn.refusals import (
     TooLarge,
 )
 from experience.learn.skill import LONGEST_DESCRIPTION, Skill, with_bullets
-from experience.learn.wording import Casing, shared_phrases
+from experience.learn.wording import shared_phrases
+from experience.learn.words import Casing
 from experience.masking import masked
 from experience.protocols import Record
 

@@ -1,9 +1,7 @@
 """What situations have in common, in their own words: the phrases that runs share, and never what only one of them said.
 
-A skill must say when it applies without telling whose flight it was. So what belongs to one run is left out: words that
-only one situation holds, numbers, dates, amounts, codes, addresses, quoted values, and names. Names are told by their
-capitals, as in truecasing (Lita and others, ACL 2003): a word that is written with a capital inside sentences more often
-than not is one. Pure: texts in, texts out.
+A skill must say when it applies without telling whose flight it was. So what belongs to one run (see `words`) is left out,
+and so are words that only one of several situations holds. Pure: texts in, texts out.
 """
 
 import re
@@ -11,65 +9,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
 
-from experience.masking import masked
-from experience.tokens import MARKS, STOP_WORDS, is_unspaced, stem
+from experience.learn.words import LINK_KEYS, LINKS, SENTENCE_END, Casing, Token, tokenised, with_next
+from experience.tokens import is_unspaced
 
 _LONGEST_PHRASE = 5  # words
 _ENOUGH_SAID = 3  # words of weight
-_LONGEST_RUN = 12  # characters, where there are no spaces between words
-_MOST_TOKENS = 400  # of one situation; what comes later says little about what it is about
-_TOKEN = re.compile(
-    r"""(?x)
-    (?P<value> \[\w+\] | `[^`\n]{0,200}` | "[^"\n]{0,200}" | “[^”\n]{0,200}” | «[^»\n]{0,200}» | 「[^」\n]{0,200}」
-        | (?<!\w)\w{1,20}://\S+ | (?<![\w.+-])[\w.+-]{1,64}@[\w.-]+ | (?<![\w.@%+/-])(?:~|\.{0,2})(?:/[\w.@%+-]+)+/?
-        | (?<![\w.@%+/-])[\w@%+-]{1,100}(?:/[\w.@%+-]+){2,} | [A-Za-z]:\\\S+
-        | [$€£¥₹]\s?\d[\d.,]*\w* | \d[\d.,:/-]*\d?\s?[€%°] )
-    | (?P<word> [^\W_](?:[^\W]|MARKS|[./:@-](?=[^\W_])|['’](?!s\b)(?=[^\W_]))* )
-    | (?P<genitive> ['’]s\b )
-    | (?P<end> [.!?;:,()\n。！？、，；：…|/—–-]+ )
-    """.replace("MARKS", f"[{MARKS}]")
-)
-_TECHNICAL = re.compile(r"[a-z]{1,8}\d{1,3}[a-z]{0,4}|\d[a-z]{1,3}")
-_MEASURE = re.compile(r"\d(?:st|nd|rd|th|am|pm|hr?s?|min|ms|s|kg|g|lbs?|km?|cm|mm|m|usd|eur|gbp|[kmgt]b|x|pt|d|w|y)")
-_JOINTS = re.compile(r"([-_/.:@]+)")
-_MOST_PIECES = 8  # of a code, joints included
-_WORDLIKE = re.compile(r"[^\W_](?:[\w.:/,-]*\w)?")
-_SENTENCE_END = re.compile(r"[.!?\n。！？:]")
-_DATES = frozenset(
-    "january february march april june july august september october november december jan feb mar apr jun jul aug sept sep "
-    "oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri sat sun am pm est "
-    "pst cst edt pdt utc gmt".split()
-)
-_GREETINGS = frozenset(
-    "hi hello hey there please thanks thank dear sir madam good morning afternoon evening today i'm i'd i've i'll im id ive "
-    "need want like would let's help get got hoping wondering looking could trying some any many much about from also both "
-    "just really very more most so too out up down over only then now here other another one after before during while until "
-    "without within between through against around across again".split()
-)
-_ELSEWHERE = frozenset(  # of other languages, the words that link
-    "der die das den dem des und ist ein eine einen einem für mit auf von zu im am ich wir mir wie nicht bitte bei aus "
-    "le la les un une du de et est pour avec sur dans que qui je nous vous mon ma mes ne pas au aux ce cette "
-    "el los las y es para con en por se mi su del al lo os um uma do da dos das com em na nos il gli di che per nel della "
-    "на в и по с из за к о у для мне мою мой моя это что как не".split()
-)
-_LINKS = STOP_WORDS | _GREETINGS | _ELSEWHERE
-_LINK_CHARS = frozenset("的了吗把我你您他她帮并与呢吧这那をはがの")  # between words, where nothing else parts them
+_LONGEST_RUN = 12  # letters, where there are no spaces between words
 _GERMAN = frozenset("der die das und ist ein eine einen nicht mit für auf von zu den dem ich wie".split())
 _GERMAN_ENOUGH = 2
-
-
-class Token(NamedTuple):
-    """One word of a situation, or a place where a phrase ends."""
-
-    surface: str
-    key: str
-    """By which words are compared: its stem; empty for a place where a phrase ends, or where a value stood."""
-    initial: bool
-    """Whether it opens a sentence, where everything has a capital."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,69 +27,6 @@ class Phrase:
     text: str
     support: int
     """In how many runs."""
-
-
-class Casing:
-    """How words are written inside sentences, over all situations of a store."""
-
-    def __init__(self, situations: Iterable[str]) -> None:
-        self._seen: Counter[tuple[str, bool]] = Counter()
-        for situation in dict.fromkeys(situations):
-            for token in tokenised(situation):
-                if token.key and not token.initial:
-                    self._seen[token.surface.casefold(), token.surface[:1].isupper()] += 1
-
-    def is_name(self, token: Token, following: Token | None) -> bool:
-        """Whether a word is a name: capitals inside sentences, or before another name at the beginning of one."""
-        word = token.surface
-        if not word[:1].isupper() or token.key in _LINK_KEYS:
-            return False
-        if len(word) == 1:  # an initial
-            return True
-        low, high = (self._seen[word.casefold(), upper] for upper in (False, True))
-        if high > low:
-            return True
-        if not token.initial:
-            return high >= low
-        return low == 0 and following is not None and not following.initial and self.is_name(following, None)
-
-
-@lru_cache(maxsize=20_000)
-def tokenised(situation: str) -> tuple[Token, ...]:
-    """The words of a situation in order; values (numbers, dates, addresses, quotations) as empty keys."""
-    found: list[Token] = []
-    initial = True
-    text, _ = masked(unicodedata.normalize("NFC", situation))
-    for match in _TOKEN.finditer(text):
-        if len(found) >= _MOST_TOKENS:
-            break
-        if match["end"]:
-            found.append(Token(match["end"].strip(), "", initial=True))
-            letter = (
-                bool(found[-2:-1]) and len(found[-2].surface) == 1 and match["end"][0] == "."
-            )  # an initial: J. Smith
-            initial = (initial and not letter) or (bool(_SENTENCE_END.search(match["end"])) and not letter)
-            continue
-        if match["genitive"]:
-            continue
-        if match["value"]:
-            found.append(Token("…", "", initial=False))
-        elif is_unspaced(match["word"]):
-            for char in match["word"]:
-                linked = char in _LINK_CHARS or unicodedata.category(char)[0] not in "LM"
-                found.append(Token(char, "" if linked else char, initial=linked))
-        else:
-            word = match["word"]
-            found.append(Token("…", "", initial=False) if _is_value(word) else Token(word, stem(word), initial=initial))
-        initial = False
-    return tuple(found)
-
-
-def _is_value(word: str) -> bool:
-    """A date, a number, a code: whatever holds a digit, but for technical words such as k8s, s3, oauth2 and 2fa."""
-    if word.casefold() in _DATES:
-        return True
-    return any(char.isdigit() for char in word) and not (_TECHNICAL.fullmatch(word) and not _MEASURE.fullmatch(word))
 
 
 def shared_phrases(situations: Sequence[str], casing: Casing, most: int = 4) -> tuple[Phrase, ...]:
@@ -178,8 +63,8 @@ def example(situations: Sequence[str], casing: Casing, longest: int = 160) -> st
 
     def shown(text: str) -> list[str]:
         words = []
-        for token, following in _with_next(tokenised(text)):
-            kept = token.key in _LINK_KEYS or (
+        for token, following in with_next(tokenised(text)):
+            kept = token.key in LINK_KEYS or (
                 token.key and spread[token.key] >= needed and not casing.is_name(token, following)
             )
             if kept or (not token.key and token.initial):
@@ -190,11 +75,11 @@ def example(situations: Sequence[str], casing: Casing, longest: int = 160) -> st
 
     def worth(text: str) -> tuple[float, int, str]:
         words = shown(text)
-        kept = sum(word != "…" and word.casefold() not in _LINKS for word in words)
+        kept = sum(word != "…" and word.casefold() not in LINKS for word in words)
         return (-kept / (len(words) + 4), len(text), text)
 
     words = shown(min(distinct, key=worth))
-    weighty = sum(word[:1].isalpha() and word.casefold() not in _LINKS for word in words)
+    weighty = sum(word[:1].isalpha() and word.casefold() not in LINKS for word in words)
     if weighty < 2 or words.count("…") > weighty:  # noqa: PLR2004 (it would say too little)
         return ""
     return _joined(words, longest)
@@ -212,10 +97,6 @@ def _joined(words: Sequence[str], longest: int) -> str:
     return re.sub(r"…\s?[.,;:!?]+", "…", text).strip()
 
 
-def _with_next(tokens: Sequence[Token]) -> Iterable[tuple[Token, Token | None]]:
-    return [*pairwise(tokens), (tokens[-1], None)] if tokens else []
-
-
 def _phrases(situation: str, casing: Casing, *, opening: bool) -> Iterable[tuple[tuple[str, ...], str]]:
     """Every run of words within a sentence that begins and ends with a word of weight, and holds no value and no name.
 
@@ -224,7 +105,7 @@ def _phrases(situation: str, casing: Casing, *, opening: bool) -> Iterable[tuple
     segment: list[Token] = []
     german = len({token.surface.casefold() for token in tokenised(situation)} & _GERMAN) >= _GERMAN_ENOUGH
     tokens = _opening(tokenised(situation)) if opening else tokenised(situation)
-    for token, following in [*_with_next(tokens), (Token("", "", initial=True), None)]:
+    for token, following in [*with_next(tokens), (Token("", "", initial=True), None)]:
         if token.key and (german or not casing.is_name(token, following)):
             segment.append(token)
             continue
@@ -236,8 +117,8 @@ def _opening(tokens: Sequence[Token]) -> Sequence[Token]:
     """The first sentence, and those after it until some words of weight have been said."""
     weighty = 0
     for at, token in enumerate(tokens):
-        weighty += bool(token.key) and token.surface.casefold() not in _LINKS
-        if weighty >= _ENOUGH_SAID and _SENTENCE_END.search(token.surface):
+        weighty += bool(token.key) and token.surface.casefold() not in LINKS
+        if weighty >= _ENOUGH_SAID and SENTENCE_END.search(token.surface):
             return tokens[:at]
     return tokens
 
@@ -245,7 +126,7 @@ def _opening(tokens: Sequence[Token]) -> Sequence[Token]:
 def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
     for start, first in enumerate(segment):
         unspaced = is_unspaced(first.surface)
-        if not unspaced and first.surface.casefold() in _LINKS:
+        if not unspaced and first.surface.casefold() in LINKS:
             continue
         letters = 0
         for end in range(start + 1, len(segment) + 1):
@@ -253,7 +134,7 @@ def _runs(segment: Sequence[Token]) -> Iterable[tuple[tuple[str, ...], str]]:
             letters += unicodedata.category(last.surface[0])[0] != "M"
             if letters > (_LONGEST_RUN if unspaced else _LONGEST_PHRASE) or is_unspaced(last.surface) != unspaced:
                 break
-            if (unspaced and end - start < 2) or (not unspaced and last.surface.casefold() in _LINKS):  # noqa: PLR2004
+            if (unspaced and end - start < 2) or (not unspaced and last.surface.casefold() in LINKS):  # noqa: PLR2004
                 continue
             words = segment[start:end]
             yield tuple(word.key for word in words), ("" if unspaced else " ").join(w.surface.lower() for w in words)
@@ -268,12 +149,12 @@ def _chosen(
     """The best phrases, none of them part of another; of equally good ones what comes first in a situation."""
 
     def worth(key: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
-        weight = sum(word not in _LINK_KEYS for word in key)
+        weight = sum(word not in LINK_KEYS for word in key)
         return (-support[key] * (weight**0.7), places[key], key)
 
     picked: list[tuple[str, ...]] = []
     for key in sorted(support, key=worth):
-        weighty = {word for word in key if word not in _LINK_KEYS}
+        weighty = {word for word in key if word not in LINK_KEYS}
         if not any(weighty & set(other) for other in picked):
             picked.append(key)
         if len(picked) == most:
@@ -285,51 +166,6 @@ def _commonest(counts: Counter[str]) -> str:
     return min(counts, key=lambda text: (-counts[text], text))
 
 
-_LINK_KEYS = frozenset(map(stem, _LINKS))
-
-
 def weighty_words(phrase: str) -> list[str]:
     """The words of a phrase that say what it is about; of a script without spaces the phrase as it is."""
-    return [word for word in phrase.split() if word not in _LINKS]
-
-
-def own_words(situations: Sequence[str], casing: Casing) -> frozenset[str]:
-    """Values and names that belong to single runs: names and whatever has digits, that no two different situations share.
-
-    In their bare form: case-folded letters and digits. Of numbers those of three characters and more; short ones are
-    everywhere.
-    """
-    spread: Counter[str] = Counter()
-    distinct = set(situations)
-    for situation in distinct:
-        found = {token.surface for token, following in _with_next(tokenised(situation)) if token.key and casing.is_name(token, following)}  # fmt: skip
-        values = (match["word"] or match["value"] or "" for match in _TOKEN.finditer(situation))
-        found.update(
-            value for value in values if any(char.isdigit() for char in value) and not _TECHNICAL.fullmatch(value)
-        )
-        spread.update({_bare(word) for word in found})
-    most = min(len(distinct), 1)
-    return frozenset(word for word, times in spread.items() if times <= most and len(word) >= 3)  # noqa: PLR2004
-
-
-def without(words: frozenset[str], text: str) -> str:
-    """A text with each of these words as …, whatever joins them to others or parts them within."""
-
-    def replace(found: re.Match[str]) -> str:
-        pieces = _JOINTS.split(found.group())  # words at even places, joints at odd ones
-        ends = range(0, len(pieces), 2)
-        own = [
-            (a, b)
-            for a in ends
-            for b in ends
-            if a <= b <= a + _MOST_PIECES and _bare("".join(pieces[a : b + 1])) in words
-        ]
-        for a, b in own:
-            pieces[a : b + 1] = ["…" if at == a else "" for at in range(a, b + 1)]
-        return "".join(pieces)
-
-    return re.sub(r"…(?:\s*…)+", "…", _WORDLIKE.sub(replace, text))
-
-
-def _bare(word: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKC", word).casefold() if char.isalnum())
+    return [word for word in phrase.split() if word not in LINKS]
