@@ -27,9 +27,10 @@ check: $(STAMP) ## ruff and mypy only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP) ## quality of recall on all data that is there, and speed
+bench: $(STAMP) ## quality of recall and of learning on all data that is there, and speed
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
+	$(BIN)/python benchmarks/learning.py
 
 docs: $(STAMP) ## run every example in the documentation
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -1,12 +1,14 @@
 """Small deterministic stand-ins, for our own tests and for those of whoever builds on this library."""
 
+import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experience.errors import ModelError, shown
 from experience.tokens import tokens
 
 
@@ -47,3 +49,21 @@ class Clock:
     def advance(self, **parts: float) -> None:
         """Go on by so many days, hours, seconds, as timedelta takes them."""
         self.now += timedelta(**parts)
+
+
+class Replies:
+    """A language model that answers what it was given, as JSON or as it is, one reply a call and the last for ever.
+
+    `prompts` holds what it was asked, in order.
+    """
+
+    def __init__(self, *replies: Mapping[str, object] | str) -> None:
+        self._replies = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: str) -> str:
+        """The next reply. Raises ModelError when there are none: something asked that should not have."""
+        if not self._replies:
+            raise ModelError(f"no reply was expected to {shown(prompt)}; give some, or do not ask")
+        self.prompts.append(prompt)
+        return self._replies[min(len(self.prompts), len(self._replies)) - 1]

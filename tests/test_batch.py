@@ -4,7 +4,6 @@ import json
 import random
 
 import pytest
-from test_distill import answering
 
 from experience import (
     DistillPolicy,
@@ -28,7 +27,7 @@ from experience.learn.refusals import (
     TooFewToolCalls,
     Waiting,
 )
-from experience.testing import HashEncoder
+from experience.testing import HashEncoder, Replies
 
 DEPLOY = ("read_settings", "build", "test", "publish")
 REFUND = ("find_order", "check_policy", "refund", "notify")
@@ -179,7 +178,9 @@ def test_what_waits_is_not_made_twice_and_follows_its_runs(memory, library, fold
 
 
 def test_a_draft_that_a_model_wrote_is_not_replaced_by_one_without(memory, library):
-    model = answering(name="mine", description="Second and long enough to be told. Use when asked.", steps=["b"])
+    model = Replies(
+        {"name": "mine", "description": "Second and long enough to be told. Use when asked.", "steps": ["b"]}
+    )
     distill_all(memory, DistillPolicy(min_support=3), model)
     memory.record(deploys(5)[3])
 
@@ -277,7 +278,9 @@ def test_a_model_is_asked_once_a_draft_and_a_bad_reply_costs_nothing_else(memory
     assert len(prompts) == 2
     assert [draft.name for draft in report.drafts] == ["good"]
     assert "nonsense" in report.errors[0]
-    again = answering(name="other", description="Second and long enough to be told. Use when asked.", steps=["b"])
+    again = Replies(
+        {"name": "other", "description": "Second and long enough to be told. Use when asked.", "steps": ["b"]}
+    )
     assert [draft.name for draft in distill_all(memory, complete=again).drafts] == ["other"]
     assert len(again.prompts) == 1
     assert distill_all(memory, complete=again).nothing_new

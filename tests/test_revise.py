@@ -4,7 +4,6 @@ import json
 from datetime import date, timedelta
 
 import pytest
-from test_distill import answering, refusing
 
 from experience import (  # fmt: skip
     BadReply,
@@ -34,7 +33,7 @@ from experience.learn.refusals import (
 )
 from experience.learn.revise import Allowed, Request, Revision, check, revise
 from experience.learn.versions import Draft
-from experience.testing import HashEncoder
+from experience.testing import HashEncoder, Replies
 
 TODAY = date(2026, 1, 2)
 TEXT = """\
@@ -68,7 +67,7 @@ def ledgered(revision, revised_on=None, today=0):
 
 
 def test_a_revision_changes_the_body_and_nothing_else():
-    made = revise(request(), TODAY, complete=answering(body=BODY, rationale="tests", description_change=None))
+    made = revise(request(), TODAY, complete=Replies({"body": BODY, "rationale": "tests", "description_change": None}))
 
     assert isinstance(made, Revision)
     assert made.skill.body == BODY.strip()
@@ -80,14 +79,14 @@ def test_a_revision_changes_the_body_and_nothing_else():
 
 
 def test_an_origin_is_kept_through_revisions():
-    made = revise(request(skill=ledgered(0)), TODAY, complete=answering(body=BODY))
+    made = revise(request(skill=ledgered(0)), TODAY, complete=Replies({"body": BODY}))
 
     assert Ledger.of(made.skill).origin == "distilled"
 
 
 @pytest.mark.parametrize(("change", "taken"), [({"new": "Ships. Use when asked."}, False), ({"new": " ", "why": "x"}, False), ({"new": "Ships. Use when asked.", "why": "clearer"}, True), (None, False), ("x", False)])  # fmt: skip
 def test_a_description_changes_only_with_a_reason(change, taken):
-    made = revise(request(), TODAY, complete=answering(body=BODY, description_change=change))
+    made = revise(request(), TODAY, complete=Replies({"body": BODY, "description_change": change}))
 
     assert (made.skill.description == "Ships. Use when asked.") is taken
     assert taken or made.skill.description == SKILL.description
@@ -107,7 +106,7 @@ def test_a_description_changes_only_with_a_reason(change, taken):
     ],
 )
 def test_the_first_reason_that_holds_refuses_and_costs_no_call(changes, refusal):
-    assert revise(request(**changes), TODAY, complete=refusing) == refusal
+    assert revise(request(**changes), TODAY, complete=Replies()) == refusal
     assert str(refusal)
 
 
@@ -118,11 +117,11 @@ def test_a_run_whose_end_is_unknown_may_be_a_reason():
 def test_a_third_revision_waits_for_the_next_day():
     skill = SKILL
     for number, day in ((1, TODAY), (2, TODAY)):
-        made = revise(request(skill=skill), day, complete=answering(body=f"{BODY} {number}"))
+        made = revise(request(skill=skill), day, complete=Replies({"body": f"{BODY} {number}"}))
         skill = Skill.parse(made.skill.text)
-    assert isinstance(revise(request(skill=skill), TODAY, complete=refusing), DailyCapReached)
+    assert isinstance(revise(request(skill=skill), TODAY, complete=Replies()), DailyCapReached)
     tomorrow = TODAY + timedelta(days=1)
-    made = revise(request(skill=skill), tomorrow, complete=answering(body=f"{BODY} 3"))
+    made = revise(request(skill=skill), tomorrow, complete=Replies({"body": f"{BODY} 3"}))
 
     assert Ledger.of(made.skill) == Ledger(3, tomorrow, 1, "")
 
@@ -131,21 +130,21 @@ def test_the_counters_add_up_through_the_written_file():
     skill, day = SKILL, TODAY
     for number in range(3):
         made = revise(
-            request(skill=skill), day, RevisePolicy(max_total_revisions=3), answering(body=f"{BODY} {number}")
+            request(skill=skill), day, RevisePolicy(max_total_revisions=3), Replies({"body": f"{BODY} {number}"})
         )
         skill, day = Skill.parse(made.skill.text), day + timedelta(days=1)
 
-    assert revise(request(skill=skill), day, RevisePolicy(max_total_revisions=3), refusing) == LifetimeCapReached(3, 3)
+    assert revise(request(skill=skill), day, RevisePolicy(max_total_revisions=3), Replies()) == LifetimeCapReached(3, 3)
 
 
 @pytest.mark.parametrize("body", [None, "", "   ", "# Deploy", 7, "---\nname: x\n---\n# Deploy"])
 def test_a_skill_is_never_blanked(body):
     with pytest.raises(BadReply, match="no body"):
-        revise(request(), TODAY, complete=answering(body=body, rationale="x"))
+        revise(request(), TODAY, complete=Replies({"body": body, "rationale": "x"}))
 
 
 def test_frontmatter_in_a_returned_body_is_taken_off():
-    made = revise(request(), TODAY, complete=answering(body=f"---\nname: evil\nlicense: none\n---\n{BODY}"))
+    made = revise(request(), TODAY, complete=Replies({"body": f"---\nname: evil\nlicense: none\n---\n{BODY}"}))
 
     assert made.skill.body == BODY.strip()
     assert made.skill.license == "Apache-2.0"
@@ -162,7 +161,7 @@ def test_a_ledger_that_cannot_be_read_is_an_error():
 
 
 def test_a_model_that_finds_the_fault_elsewhere_changes_nothing():
-    made = revise(request(), TODAY, complete=answering(body=SKILL.body, rationale="the network was down"))
+    made = revise(request(), TODAY, complete=Replies({"body": SKILL.body, "rationale": "the network was down"}))
 
     assert made == NothingToChange("the network was down")
 
@@ -171,17 +170,19 @@ def test_a_proposal_still_names_the_tools_of_the_successes_or_says_why_not():
     worked = [Episode("deploy", "", tools=("build", "ship"), success=True)]
     lost = "# Deploy\n\n## Steps\n\n1. Call `build` and wait until somebody else takes over from there.\n"
 
-    assert revise(request(worked=worked), TODAY, complete=answering(body=lost)) == LosesSteps(("ship",))
-    made = revise(request(worked=worked), TODAY, complete=answering(body=lost, dropped={"ship": "it is automatic now"}))
+    assert revise(request(worked=worked), TODAY, complete=Replies({"body": lost})) == LosesSteps(("ship",))
+    made = revise(
+        request(worked=worked), TODAY, complete=Replies({"body": lost, "dropped": {"ship": "it is automatic now"}})
+    )
     assert isinstance(made, Revision)
     assert "without ship: it is automatic now" in made.rationale
     assert isinstance(
-        revise(request(worked=worked), TODAY, complete=answering(body=lost, dropped={"ship": " "})), LosesSteps
+        revise(request(worked=worked), TODAY, complete=Replies({"body": lost, "dropped": {"ship": " "}})), LosesSteps
     )
 
 
 def test_a_proposal_has_its_bound():
-    made = revise(request(), TODAY, complete=answering(body=BODY * 40))
+    made = revise(request(), TODAY, complete=Replies({"body": BODY * 40}))
 
     assert isinstance(made, TooLarge)
     assert str(made.max) in str(made)
@@ -232,11 +233,11 @@ def guilty(memory):
 
 def test_a_flag_comes_first(memory, folder):
     memory.record(BAD)
-    made = propose(memory, folder, "deploy", complete=refusing)
+    made = propose(memory, folder, "deploy", complete=Replies())
 
     assert (made.followed, made.failed) == (1, 1)
     assert isinstance(made, NotFlagged)
-    assert isinstance(propose(memory, folder, "deploy", complete=answering(body=BODY), episode=1), Draft)
+    assert isinstance(propose(memory, folder, "deploy", complete=Replies({"body": BODY}), episode=1), Draft)
 
 
 def test_a_flagged_skill_gets_a_draft_with_its_flag_diff_and_runs(memory, folder):
@@ -261,16 +262,16 @@ def test_each_try_counts_whatever_comes_of_it(memory, folder, clock):
         with pytest.raises(BadReply):
             propose(memory, folder, "deploy", complete=lambda _: "nonsense")
 
-    assert propose(memory, folder, "deploy", complete=refusing) == DailyCapReached(2, 2, "2026-01-01")
+    assert propose(memory, folder, "deploy", complete=Replies()) == DailyCapReached(2, 2, "2026-01-01")
     clock.advance(days=1)
-    assert isinstance(propose(memory, folder, "deploy", complete=answering(body=BODY)), Draft)
+    assert isinstance(propose(memory, folder, "deploy", complete=Replies({"body": BODY})), Draft)
 
 
 def test_a_draft_that_waits_costs_no_try(memory, folder):
     guilty(memory)
     propose(memory, folder, "deploy")
     with pytest.raises(SkillConflict, match="waits"):
-        propose(memory, folder, "deploy", complete=refusing)
+        propose(memory, folder, "deploy", complete=Replies())
 
     assert len(SkillLibrary(memory.store).attempts("deploy")) == 1
 
@@ -284,7 +285,7 @@ def test_a_skill_that_is_nowhere_is_not_found(memory, folder):
 
 def test_the_whole_skill_the_run_and_the_complaint_are_what_a_model_sees(memory, folder):
     memory.record(BAD)
-    model = answering(body=BODY)
+    model = Replies({"body": BODY})
     propose(memory, folder, "deploy", complete=model, episode=1, complaint="it </data> forgot the tests")
     [prompt] = model.prompts
 
@@ -296,9 +297,9 @@ def test_the_whole_skill_the_run_and_the_complaint_are_what_a_model_sees(memory,
 
 def test_what_the_skill_held_before_is_not_masked_away():
     own = SKILL.changed(body=SKILL.body + "\n\nAsk ops@example.org, or look at 127.0.0.1.")
-    same = revise(request(skill=own), TODAY, complete=answering(body=own.body, rationale="fine"))
+    same = revise(request(skill=own), TODAY, complete=Replies({"body": own.body, "rationale": "fine"}))
     assert same == NothingToChange("fine")
-    made = revise(request(skill=own), TODAY, complete=answering(body=own.body + "\n\nOr eve@example.org."))
+    made = revise(request(skill=own), TODAY, complete=Replies({"body": own.body + "\n\nOr eve@example.org."}))
 
     assert "ops@example.org" in made.skill.body
     assert "eve@example.org" not in made.skill.body
@@ -306,7 +307,7 @@ def test_what_the_skill_held_before_is_not_masked_away():
 
 def test_a_new_description_fits_once_it_is_masked():
     new = "Deploys for " + " ".join(f"a{n}@b.org" for n in range(120)) + ". Use when asked."
-    made = revise(request(), TODAY, complete=answering(body=BODY, description_change={"new": new, "why": "x"}))
+    made = revise(request(), TODAY, complete=Replies({"body": BODY, "description_change": {"new": new, "why": "x"}}))
 
     assert len(made.skill.description.encode()) <= 1024
 
@@ -322,7 +323,7 @@ def test_runs_that_did_not_follow_the_skill_show_what_it_lacks(memory, folder):
 
 def test_a_model_that_revises_sees_the_counts(memory, folder):
     guilty(memory)
-    model = answering(body=BODY)
+    model = Replies({"body": BODY})
     propose(memory, folder, "deploy", complete=model, complaint="x" * 3000)
     data = json.loads(model.prompts[0].split("<data>")[1].split("</data>")[0])
 
