@@ -176,7 +176,9 @@ class _Batch:
         fields = written(evidence, others)
         if fields.name != waiting.name:
             return Waiting(waiting.id, waiting.name)
-        return self._library.replace_draft(waiting.id, assembled(fields, evidence), evidence.citation)
+        newer = self._library.replace_draft(waiting.id, assembled(fields, evidence), evidence.citation)
+        self._waiting[newer.name] = newer
+        return newer
 
     def _turned_down(self, ids: Collection[int]) -> DecidedBefore | None:
         for draft in self._rejected:
