@@ -127,7 +127,12 @@ def diff(settings: Settings, /, name: str, old: int | None, new: int | None) -> 
     else:
         click.echo(visible(text), nl=False)
         if not text:
-            remark(f"versions {first.number} and {second.number} of {name} are the same")
+            only = first.number == second.number
+            remark(
+                f"{name} has one version"
+                if only
+                else f"versions {first.number} and {second.number} of {name} are the same"
+            )
 
 
 @skills.command()
