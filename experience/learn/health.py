@@ -2,9 +2,8 @@
 
 Everything is worked out from the labels as they stand now, and for a skill that was changed from the runs that followed
 its present text. A skill is convicted only when three things agree: runs that followed it fail more often than their like
-(posterior of the difference), it gets the blame beside the other skills of those runs, each so clearly that it stands out
-among all skills tested (an intersection-union test: the weaker of both decides, under a false discovery rate), and it is
-more than one failure or two.
+(posterior of the difference), the blame that it gets beside the other skills of those runs stands out among all skills
+tested (under a false discovery rate), and it is more than one failure or two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +35,8 @@ class HealthPolicy:
 
     false_discovery_rate: float = 0.05
     """Share of convictions that may be wrong, over all skills together."""
+    min_probability_of_harm: float = 0.95
+    """That runs which followed it succeed less often than their like."""
     min_failures: int = 3
     """Failed runs that followed it."""
 
@@ -81,7 +82,7 @@ class SkillHealth:
     blame: Blame
     """Its share beside the other skills of its runs."""
     q_value: float
-    """The share of false convictions if everything that stands out as much, in both ways, were convicted."""
+    """The share of false convictions if every skill whose blame stands out as much were convicted."""
     convicted: bool
     causes: Mapping[str, float]
     """The probability of each verdict if it does harm, the likeliest first."""
@@ -253,14 +254,15 @@ def _compared(
 
 def _judged(found: Sequence[SkillHealth], policy: HealthPolicy) -> list[SkillHealth]:
     """With q-values and convictions: one family of tests for skills, one for revisions."""
-    guilt = false_discovery([max(one.blame.p_value, 1 - one.probability_of_harm) for one in found])
+    guilt = false_discovery([one.blame.p_value for one in found])
     revised = [one for one in found if one.rollback_to is not None]
     worse = dict(zip((one.skill for one in revised), false_discovery([one.risen for one in revised]), strict=True))
     judged = []
     for one, q_value in zip(found, guilt, strict=True):
         enough = one.followed.failed >= policy.min_failures
         back = enough and one.rollback_to is not None and worse.get(one.skill, 1.0) <= policy.false_discovery_rate
-        convicted = back or (enough and q_value <= policy.false_discovery_rate)
+        harmful = q_value <= policy.false_discovery_rate and one.probability_of_harm >= policy.min_probability_of_harm
+        convicted = back or (enough and harmful)
         judged.append(replace(one, q_value=q_value, convicted=convicted, rollback_to=one.rollback_to if back else None))
     return sorted(judged, key=lambda one: (not one.convicted, one.q_value, -one.probability_of_harm, one.skill))
 
