@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from experience.commands.common import Settings, count, print_json, remark, wants_json
-from experience.commands.options import folder_from, memory_with_vectors, model_from, models, skills_folder, whoever
+from experience.commands.options import (
+    folder_from,
+    memory_with_vectors,
+    model_from,
+    models,
+    print_health,
+    skills_folder,
+    whoever,
+)
 
 if TYPE_CHECKING:
     from experience.learn.batch import Report
@@ -105,7 +113,6 @@ def _tell(settings: Settings, report: "Report", approved: list[str], waiting: in
 @click.pass_obj
 def flags(settings: Settings, /, **named: Any) -> None:
     """Name the skills that runs convict of doing harm, and what their failures look like."""
-    from experience.learn import reports
     from experience.learn.health import HealthPolicy
     from experience.learn.health import flags as flagged
     from experience.learn.oversight import health_of_skills
@@ -113,13 +120,8 @@ def flags(settings: Settings, /, **named: Any) -> None:
     with memory_with_vectors(settings) as memory:
         health = health_of_skills(memory, folder_from(**named))
     convicted = flagged(health)
-    if settings.json:
-        print_json([reports.health_json(one) for one in convicted])
-        return
-    for one in convicted:
-        for line in reports.health_lines(one):
-            click.echo(line)
-    if not convicted:
+    print_health(settings, convicted)
+    if not convicted and not settings.json:
         most = HealthPolicy().false_discovery_rate
         closest = (
             f"; the closest is {health[0].skill}, q {health[0].q_value:.2f}, where at most {most} convicts"

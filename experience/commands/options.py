@@ -2,18 +2,19 @@
 
 import getpass
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from experience.commands.common import Settings, refresh_with_bar
+from experience.commands.common import Settings, print_json, refresh_with_bar
 from experience.errors import InvalidInput
 
 if TYPE_CHECKING:
     from experience.learn.distill import Complete
     from experience.learn.folder import SkillFolder
+    from experience.learn.health import SkillHealth
     from experience.memory import Memory
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -75,3 +76,15 @@ def memory_with_vectors(settings: Settings) -> "Memory":
     memory = settings.memory()
     refresh_with_bar(memory)
     return memory
+
+
+def print_health(settings: Settings, found: "Sequence[SkillHealth]") -> None:
+    """How skills do, as JSON or in lines."""
+    from experience.learn import reports
+
+    if settings.json:
+        print_json([reports.health_json(one) for one in found])
+        return
+    for one in found:
+        for line in reports.health_lines(one):
+            click.echo(line)

@@ -8,7 +8,7 @@ import click
 from experience.commands import deciding
 from experience.commands.common import Settings, print_json, remark, wants_json, width
 from experience.commands.deciding import library_of
-from experience.commands.options import folder_from, memory_with_vectors, skills_folder
+from experience.commands.options import folder_from, memory_with_vectors, print_health, skills_folder
 from experience.errors import NotFound
 from experience.screen import visible
 
@@ -185,7 +185,6 @@ def lint(settings: Settings, /, **named: Any) -> None:
 @click.pass_obj
 def health(settings: Settings, /, name: str | None, **named: Any) -> None:
     """Say how each skill does (or only NAME), from the runs that followed it, the most suspect first."""
-    from experience.learn import reports
     from experience.learn.oversight import health_of_skills
 
     with memory_with_vectors(settings) as memory:
@@ -193,13 +192,8 @@ def health(settings: Settings, /, name: str | None, **named: Any) -> None:
     chosen = [one for one in found if name in (None, one.skill)]
     if name is not None and not chosen:
         raise NotFound(f"no run has followed a skill {name!r}")
-    if settings.json:
-        print_json([reports.health_json(one) for one in chosen])
-        return
-    for one in chosen:
-        for line in reports.health_lines(one):
-            click.echo(line)
-    if not chosen:
+    print_health(settings, chosen)
+    if not chosen and not settings.json:
         remark("no run has followed a skill")
 
 

@@ -85,8 +85,9 @@ def standing(library: SkillLibrary, folder: SkillFolder, name: str) -> Standing:
 
 def standings(library: SkillLibrary, folder: SkillFolder, *, retired: bool = False) -> list[Standing]:
     """How all skills stand, by name; retired ones when asked for. What cannot be read in the folder is left out."""
-    names = {version.name for version in library.skills(retired=True)} | {skill.name for skill in folder.scan().skills}
-    unreadable = {problem.folder for problem in folder.scan().problems}
+    on_disk = folder.scan()
+    names = {version.name for version in library.skills(retired=True)} | {skill.name for skill in on_disk.skills}
+    unreadable = {problem.folder for problem in on_disk.problems}
     found = [standing(library, folder, name) for name in sorted(names - unreadable)]
     return [one for one in found if retired or one.state != RETIRED]
 
