@@ -54,7 +54,7 @@ def match_block(rank: int, match: Match, width: int) -> str:
 def record_line(record: Record, width: int) -> str:
     """A record on one line: id, result, day, situation."""
     word, colour = _RESULTS[record.episode.success]
-    day = moment_text(record.episode.started_at or record.recorded_at)[:10]
+    day = moment_text(record.began)[:10]
     head = f"{record.id:>6}  {click.style(f'{word:<7}', fg=colour)}  {day}  "
     return head + shortened(record.episode.situation, width - 29)
 

@@ -96,6 +96,11 @@ class Record:
         return self.label is not None and self.label.value and self.label.kind != "self_claim"
 
     @property
+    def began(self) -> datetime:
+        """When the run started or, where that is not known, was recorded."""
+        return self.episode.started_at or self.recorded_at
+
+    @property
     def ended(self) -> bool | None:
         """How the run ended, as far as it counts for others: a success that only the agent itself claims is not known."""
         return None if self.episode.success and not self.confirmed else self.episode.success

@@ -6,22 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from experience.commands.common import Settings, print_json, remark, wants_json
-from experience.commands.options import folder_from, skills_folder, whoever
+from experience.commands.options import folder_from, library_of, skills_folder, whoever
 from experience.errors import NotFound
 
 if TYPE_CHECKING:
     from experience.learn.library import SkillLibrary
     from experience.learn.versions import Draft
-    from experience.store import SqliteStore
 
 by_option = click.option("--by", default=whoever, show_default="the user", metavar="NAME", help="Who decides.")
-
-
-def library_of(store: "SqliteStore") -> "SkillLibrary":
-    """The skills of a store."""
-    from experience.learn.library import SkillLibrary
-
-    return SkillLibrary(store)
 
 
 def _waiting(library: "SkillLibrary", which: str) -> "Draft":

@@ -1,6 +1,7 @@
 """`distill`, `flags`, `revise`: what is learned from runs."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,6 +9,7 @@ import click
 from experience.commands.common import Settings, count, print_json, remark, wants_json
 from experience.commands.options import (
     folder_from,
+    library_of,
     memory_with_vectors,
     model_from,
     models,
@@ -19,7 +21,7 @@ from experience.commands.options import (
 if TYPE_CHECKING:
     from experience.learn.batch import Report
     from experience.learn.folder import SkillFolder
-    from experience.memory import Memory
+    from experience.learn.library import SkillLibrary
 
 
 @click.command()
@@ -49,18 +51,18 @@ def distill(settings: Settings, /, min_support: int, *, trust_self_claim: bool, 
                 bar.update(done - bar.pos)
 
             report = distill_all(memory, policy, complete, existing=found.skills, progress=advance)
-        approved = _approve(memory, report, folder) if approve else []
-        waiting = _waiting(memory)
-        report = _as_decided(memory, report)
+        library = library_of(memory.store)
+        approved = _approve(library, report, folder) if approve else []
+        waiting = len(library.drafts())
+        report = replace(report, drafts=tuple(library.draft(draft.id) for draft in report.drafts))  # as decided
     _tell(settings, report, approved, waiting)
 
 
-def _approve(memory: "Memory", report: "Report", folder: "SkillFolder") -> list[str]:
+def _approve(library: "SkillLibrary", report: "Report", folder: "SkillFolder") -> list[str]:
     """Approve what has no hazard; what somebody else was faster with is told, and keeps waiting."""
     from experience.errors import SkillConflict
-    from experience.learn.library import SkillLibrary
 
-    library, approved = SkillLibrary(memory.store), []
+    approved = []
     for draft in report.drafts:
         if draft.hazards:
             continue
@@ -69,22 +71,6 @@ def _approve(memory: "Memory", report: "Report", folder: "SkillFolder") -> list[
         except SkillConflict as error:
             remark(f"not approved: {error}")
     return approved
-
-
-def _waiting(memory: "Memory") -> int:
-    from experience.learn.library import SkillLibrary
-
-    return len(SkillLibrary(memory.store).drafts())
-
-
-def _as_decided(memory: "Memory", report: "Report") -> "Report":
-    """The report with its drafts as they stand now."""
-    from dataclasses import replace
-
-    from experience.learn.library import SkillLibrary
-
-    library = SkillLibrary(memory.store)
-    return replace(report, drafts=tuple(library.draft(draft.id) for draft in report.drafts))
 
 
 def _tell(settings: Settings, report: "Report", approved: list[str], waiting: int) -> None:

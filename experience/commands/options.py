@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from experience.learn.distill import Complete
     from experience.learn.folder import SkillFolder
     from experience.learn.health import SkillHealth
+    from experience.learn.library import SkillLibrary
     from experience.memory import Memory
+    from experience.store import SqliteStore
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -76,6 +78,13 @@ def memory_with_vectors(settings: Settings) -> "Memory":
     memory = settings.memory()
     refresh_with_bar(memory)
     return memory
+
+
+def library_of(store: "SqliteStore") -> "SkillLibrary":
+    """The skills of a store."""
+    from experience.learn.library import SkillLibrary
+
+    return SkillLibrary(store)
 
 
 def print_health(settings: Settings, found: "Sequence[SkillHealth]") -> None:

@@ -7,8 +7,7 @@ import click
 
 from experience.commands import deciding
 from experience.commands.common import Settings, print_json, remark, wants_json, width
-from experience.commands.deciding import library_of
-from experience.commands.options import folder_from, memory_with_vectors, print_health, skills_folder
+from experience.commands.options import folder_from, library_of, memory_with_vectors, print_health, skills_folder
 from experience.errors import NotFound
 from experience.screen import visible
 

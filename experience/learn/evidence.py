@@ -64,7 +64,7 @@ class Citation:
     @classmethod
     def of(cls, worked: Sequence[Record], failed: Sequence[Record]) -> Self:
         """Ids ascending."""
-        days = sorted((run.episode.started_at or run.recorded_at).date() for run in (*worked, *failed))
+        days = sorted(run.began.date() for run in (*worked, *failed))
         return cls(
             worked=tuple(sorted(run.id for run in worked)),
             failed=tuple(sorted(run.id for run in failed)),
@@ -103,8 +103,8 @@ class Evidence:
     citation: Citation
     phrases: tuple[Phrase, ...] = ()
     example: str = ""
-    steps: tuple[Step, ...] = field(default=())
-    pitfalls: tuple[Pitfall, ...] = field(default=())
+    steps: tuple[Step, ...] = ()
+    pitfalls: tuple[Pitfall, ...] = ()
     casing: Casing = field(default_factory=lambda: Casing(()), compare=False)
     """How the store writes words, which tells names from others."""
 
@@ -193,10 +193,10 @@ def troubled(episode: Episode) -> tuple[str, ...]:
     return tuple(str(call["name"]) for call in calls if isinstance(call, Mapping) and "name" in call)
 
 
-def ids_text(ids: Sequence[int]) -> str:
+def ids_text(ids: Sequence[int], most: int = _MOST_SHOWN) -> str:
     """Ids for people; of many the first."""
-    text = ", ".join(map(str, ids[:_MOST_SHOWN]))
-    return text if len(ids) <= _MOST_SHOWN else f"{text} and {len(ids) - _MOST_SHOWN} more"
+    text = ", ".join(map(str, ids[:most]))
+    return text if len(ids) <= most else f"{text} and {len(ids) - most} more"
 
 
 def safe_tool(tool: str) -> str:

@@ -8,7 +8,6 @@ tested (under a false discovery rate), and it is more than one failure or two.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 import numpy as np
 
@@ -155,10 +154,11 @@ class _Trial:
         kinds = group([record.episode for record in self._records], self._vectors, tools=False, alike=_KIND_ALIKE)
         members = [(at, number) for number, kind in enumerate(kinds) if len(kind.members) > 1 for at in kind.members]
         self._kind = {self._records[at].id: number for at, number in members}
+        self._texts = [[self._followed(name, record) for name in record.episode.skills] for record in self._records]
         known = [record for record in self._records if record.ended is not None]
         self._blame = blame(
             [not record.ended for record in known],
-            [[self._followed(name, record) for name in record.episode.skills] for record in known],
+            [followed for followed, record in zip(self._texts, self._records, strict=True) if record.ended is not None],
             [self._kind.get(record.id, -1) for record in known],
             {name for name in self.names if sum(r.ended is False and name in r.episode.skills for r in known) > 1},
         )
@@ -166,9 +166,7 @@ class _Trial:
     def health(self, name: str) -> SkillHealth:
         """One skill, not judged yet."""
         follows = np.array([name in record.episode.skills for record in self._records])
-        now = np.array(
-            [follow and self._followed(name, r) == name for follow, r in zip(follows, self._records, strict=True)]
-        )
+        now = np.array([name in followed for followed in self._texts])
         # A run that followed an older text of it is neither like those that follow it now nor one without it.
         compared = match(self._vectors[now | ~follows], now[now | ~follows], self._ended[now | ~follows])
         pool = [record for record, take in zip(self._records, now | ~follows, strict=True) if take]
@@ -215,7 +213,7 @@ class _Trial:
 
     def _following(self, record: Record) -> Following:
         kind = self._kind.get(record.id, -1)
-        return Following(bool(record.ended), began(record), kind, frozenset(record.episode.tools))
+        return Following(bool(record.ended), record.began, kind, frozenset(record.episode.tools))
 
     def _since_revision(self, name: str, followers: Sequence[Record]) -> tuple[int | None, float]:
         """The version that the newest one changed, and how often chance alone would make failures rise as they did."""
@@ -228,14 +226,9 @@ class _Trial:
         return parent.number, fisher_one_sided(after.failed, after.known, before.failed, before.known)
 
 
-def began(record: Record) -> datetime:
-    """When a run started or, where that is not known, was recorded."""
-    return record.episode.started_at or record.recorded_at
-
-
 def _in_force(history: Sequence[Version], record: Record) -> bytes:
     """The text of a skill when a run began; before its first version that one's."""
-    standing = [version for version in history if version.at <= began(record)]
+    standing = [version for version in history if version.at <= record.began]
     return (standing[-1] if standing else history[0]).content
 
 

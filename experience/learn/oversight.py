@@ -49,11 +49,16 @@ def known_skills(library: SkillLibrary, folder: SkillFolder) -> dict[str, Skill]
 def health_of_skills(memory: Memory, folder: SkillFolder, policy: HealthPolicy = HealthPolicy()) -> list[SkillHealth]:
     """The health of every skill that some run followed and that is not retired, the most suspect first; see `skill_health`."""
     library = SkillLibrary(memory.store)
-    retired = {version.name for version in library.skills(retired=True) if version.origin == RETIRED}
+    newest = library.skills(retired=True)
+    retired = {version.name for version in newest if version.origin == RETIRED}
     found = skill_health(
         memory,
         policy,
-        versions={version.name: _with_disk(library.history(version.name), folder) for version in library.skills()},
+        versions={
+            version.name: _with_disk(library.history(version.name), folder)
+            for version in newest
+            if version.name not in retired
+        },
         skills=known_skills(library, folder),
     )
     return [one for one in found if one.skill not in retired]

@@ -1,6 +1,6 @@
 """What was learned, as text for people and as JSON for programs. Pure; recorded text goes through `screen.visible`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -8,11 +8,14 @@ import click
 
 from experience.episode import moment_text
 from experience.learn.batch import Report
+from experience.learn.evidence import ids_text
 from experience.learn.health import SkillHealth
 from experience.learn.oversight import Standing
 from experience.learn.statistics import Rate
 from experience.learn.versions import Draft, Version
 from experience.screen import visible
+
+_MOST_IDS = 20  # runs named in a line
 
 
 def reason_json(refusal: Any) -> dict[str, object]:
@@ -177,13 +180,9 @@ def health_lines(health: SkillHealth) -> Iterable[str]:
         yield f"  {name} x{ratio.mean:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if health.verdict:
         yield f"  looks like: {health.verdict_text} ({health.causes[health.verdict]:.0%} sure)"
-        yield f"  runs that failed: {_ids(health.evidence)}"
+        yield f"  runs that failed: {ids_text(health.evidence, _MOST_IDS)}"
     if health.rollback_to:
         yield f"  failures rose since the last revision: experience skills rollback {visible(health.skill)} {health.rollback_to}"
-
-
-def _ids(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids[:20])) + (f" and {len(ids) - 20} more" if len(ids) > 20 else "")  # noqa: PLR2004
 
 
 def _rate_json(rate: Rate) -> dict[str, float]:
