@@ -44,7 +44,8 @@ _WORD = rf"(?:[^\W{_UNSPACED}]|[{_MARKS}])"
 WORD_RUN = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
 """Letters, digits and the marks that belong to them, of any script."""
 _CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+"""Characters of scripts that put no spaces between words."""
 _WORDLIKE = re.compile(rf"\S{{1,{_MOST_MARKS}}}")
 _PIECE = re.compile(rf"{_WORD}+")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -87,14 +88,14 @@ def stem(word: str) -> str:
 
 def is_unspaced(word: str) -> bool:
     """Whether a word begins in a script that puts no spaces between words."""
-    return bool(_UNSPACED_RUN.match(word))
+    return bool(UNSPACED_RUN.match(word))
 
 
 def cut_unspaced(text: str) -> tuple[list[str], list[str]]:
     """The parts of a text in scripts that put spaces between words, and the pairs of characters of the others."""
-    runs = _UNSPACED_RUN.findall(text)
+    runs = UNSPACED_RUN.findall(text)
     pairs = [run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))]
-    return [part for part in _UNSPACED_RUN.split(text) if part], pairs
+    return [part for part in UNSPACED_RUN.split(text) if part], pairs
 
 
 def query_terms(text: str) -> list[str]:

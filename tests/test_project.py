@@ -31,13 +31,13 @@ LAYERS = [
     {"backends"},
     {"memory"},
     {"learn", "tracing"},
-    {"demo"},
+    {"demo", "tell"},
     {"commands"},
     {"cli"},
     {"__main__", "__init__"},
 ]
 LAZY = {("episode", "text")}  # inside functions only: an episode renders itself, and its text is made of episodes
-WITHIN = {"backends", "commands", "learn"}  # rooms of several modules, which may use one another
+WITHIN = {"backends", "commands", "learn", "tell"}  # rooms of several modules, which may use one another
 
 
 def room(path):
