@@ -6,6 +6,7 @@ store of hundreds nearly everything is found by both arms, and 60 then puts what
 one (`docs/decisions.md` has the figures).
 """
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from experience.errors import InvalidInput
@@ -33,7 +34,8 @@ class HybridBackend:
         scores: dict[int, float] = {}
         why: dict[int, list[str]] = {}
         for arm in self._arms:
-            for rank, hit in enumerate(arm.recall(situation, max(k, _DEPTH), where), 1):
+            hits = arm.recall(situation, max(k, _DEPTH), where)
+            for rank, hit in zip(_ranks(hits), hits, strict=True):
                 scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (_RRF_K + rank)
                 why.setdefault(hit.id, []).append(hit.why)
         best = sorted(scores, key=lambda id: (-scores[id], -id))[:k]
@@ -53,3 +55,12 @@ class HybridBackend:
             if isinstance(arm, VectorBackend):
                 return arm.vectors()
         raise InvalidInput("neither arm of this backend has vectors; make one of them an embedding backend")
+
+
+def _ranks(hits: Sequence[Hit]) -> Iterator[int]:
+    """Equal scores share a rank, so that what was recorded first does not decide."""
+    rank = 0
+    for at, hit in enumerate(hits):
+        if at == 0 or hit.score != hits[at - 1].score:
+            rank = at + 1
+        yield rank

@@ -54,7 +54,23 @@ def admit(
     supersedes: str | None = None,
     id: int | None = None,
 ) -> Added:
-    """Insert it, unless it is known. Raises RunConflict."""
+    """Insert it, unless it is known; what its run was told is noted. Raises RunConflict."""
+    added = _admitted(db, new, now, supersede=supersede, supersedes=supersedes, id=id)
+    if new.episode.run_id is not None:
+        writing.note_told(db, new.namespace, new.episode.run_id, now)
+    return added
+
+
+def checked_name(what: str, name: object) -> str:
+    """`name`, when it is text that is not blank. Raises InvalidInput."""
+    if not checked_text(what, name).strip():
+        raise InvalidInput(f"the {what} is blank; it needs a name")
+    return str(name)
+
+
+def _admitted(
+    db: Database, new: Newcomer, now: datetime, *, supersede: bool, supersedes: str | None, id: int | None
+) -> Added:
     run_id = new.episode.run_id
     if new.uid is not None or run_id is not None:
         # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
@@ -70,13 +86,6 @@ def admit(
             )
         writing.unindex(db, new.namespace, [newest.id])
     return Added(writing.insert_episode(db, new.row | {"id": writing.free_id(db, id)}, new.terms), new=True)
-
-
-def checked_name(what: str, name: object) -> str:
-    """`name`, when it is text that is not blank. Raises InvalidInput."""
-    if not checked_text(what, name).strip():
-        raise InvalidInput(f"the {what} is blank; it needs a name")
-    return str(name)
 
 
 class _Found(NamedTuple):

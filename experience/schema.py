@@ -147,7 +147,91 @@ def m003_skills(db: Database) -> None:
     )
 
 
-_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills)
+def m004_what_runs_are_told(db: Database) -> None:
+    """Learnings as logs, and receipts of what runs were told. A receipt cites ids, never the words of a run."""
+    _run(
+        db,
+        # A learning is its events: the last of them is how it stands, but for the runs that were told it since.
+        """
+        CREATE TABLE learnings (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            corrects INTEGER REFERENCES learnings (id) ON DELETE SET NULL
+        )
+        """,
+        "CREATE INDEX learnings_by_agent ON learnings (namespace, agent)",
+        """
+        CREATE TABLE learning_events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            learning_id INTEGER NOT NULL REFERENCES learnings (id) ON DELETE CASCADE,
+            what TEXT NOT NULL,
+            text TEXT NOT NULL,
+            impact TEXT NOT NULL CHECK (impact IN ('low', 'medium', 'high')),
+            state TEXT NOT NULL CHECK (state IN ('provisional', 'confirmed', 'rejected')),
+            proposals INTEGER NOT NULL,
+            runs_left INTEGER NOT NULL,
+            run_id TEXT,
+            by TEXT NOT NULL,
+            note TEXT NOT NULL,
+            at TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX learning_events_by_learning ON learning_events (learning_id, id)",
+        """
+        CREATE TABLE receipts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            run_id TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            contents TEXT NOT NULL,
+            at TEXT NOT NULL,
+            UNIQUE (namespace, run_id, hash)
+        )
+        """,
+        # A run that was told a learning and was then recorded; the event is the one that it used up a run of.
+        """
+        CREATE TABLE tellings (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            learning_id INTEGER NOT NULL REFERENCES learnings (id) ON DELETE CASCADE,
+            event_id INTEGER NOT NULL REFERENCES learning_events (id) ON DELETE CASCADE,
+            namespace TEXT NOT NULL,
+            run_id TEXT,
+            at TEXT NOT NULL,
+            UNIQUE (learning_id, run_id)
+        )
+        """,
+        "CREATE INDEX tellings_by_event ON tellings (event_id)",
+        "CREATE INDEX tellings_by_run ON tellings (namespace, run_id) WHERE run_id IS NOT NULL",
+        # That there was a run, and nothing of it: what was told once cannot be told again, and that is said.
+        """
+        CREATE TABLE tombstones (
+            id INTEGER PRIMARY KEY,
+            namespace TEXT NOT NULL,
+            recorded_at TEXT NOT NULL,
+            deleted_at TEXT NOT NULL
+        )
+        """,
+        # Derived: which episodes that can be recalled followed which skill.
+        """
+        CREATE TABLE followed (
+            namespace TEXT NOT NULL,
+            skill TEXT NOT NULL,
+            episode_id INTEGER NOT NULL REFERENCES episodes (id) ON DELETE CASCADE,
+            PRIMARY KEY (namespace, skill, episode_id)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX followed_by_episode ON followed (episode_id)",
+        """
+        INSERT OR IGNORE INTO followed SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s
+        WHERE e.id IN (SELECT rowid FROM terms)
+        """,
+    )
+
+
+_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills, m004_what_runs_are_told)
 
 _migrations = Migrations("hardwon")
 for _step in _HISTORY:

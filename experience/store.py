@@ -18,6 +18,10 @@ from experience.errors import InvalidInput, NotFound
 from experience.protocols import Filter, Label, Record, Withdrawal
 from experience.sqlite_file import SqliteFile
 
+_TABLES_OF_A_NAMESPACE = (
+    "settings", "removals", "skill_versions", "skill_drafts", "skill_attempts", "receipts", "tellings", "learnings", "tombstones",
+)  # fmt: skip
+
 
 class SqliteStore(SqliteFile):
     """The episodes of one namespace in one file. Usable from any thread; close it, or use it as a context manager."""
@@ -125,7 +129,7 @@ class SqliteStore(SqliteFile):
             for id in ids:
                 self._require(id, expired=True)
             gone = writing.with_older_versions(db, self.namespace, ids)
-            writing.drop(db, self.namespace, gone)
+            writing.drop(db, self.namespace, gone, self.now())
         return tuple(gone)
 
     def delete_expired(self) -> int:
@@ -137,8 +141,8 @@ class SqliteStore(SqliteFile):
         """Delete every record of this namespace and all that was derived from it; how many records."""
         with self.write() as db:
             ids = self._ids_where("1")
-            writing.drop(db, self.namespace, ids)
-            for table in ("settings", "removals", "skill_versions", "skill_drafts", "skill_attempts"):
+            writing.drop(db, self.namespace, ids, self.now())
+            for table in _TABLES_OF_A_NAMESPACE:
                 db.execute(f"DELETE FROM {table} WHERE namespace = ?", (self.namespace,))
         return len(ids)
 

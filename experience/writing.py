@@ -38,10 +38,27 @@ def free_id(db: Database, wanted: int | None) -> int | None:
     return wanted if wanted > (highest[0][0] if highest else 0) else None
 
 
-def drop(db: Database, namespace: str, ids: Sequence[int]) -> None:
-    """Delete episodes and all that hangs on them."""
+def drop(db: Database, namespace: str, ids: Sequence[int], now: datetime) -> None:
+    """Delete episodes and all that hangs on them; that there was one, and when, is noted."""
     unindex(db, namespace, ids)
+    chosen, gone = "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
+    runs = [
+        run
+        for (run,) in db.execute(f"SELECT DISTINCT run_id FROM episodes WHERE {chosen} AND run_id IS NOT NULL", (gone,))
+    ]
+    sql = f"INSERT INTO tombstones SELECT id, namespace, recorded_at, ? FROM episodes WHERE {chosen}"
+    db.execute(sql, (moment_text(now), gone))
     db.conn.executemany("DELETE FROM episodes WHERE id = ?", [(id,) for id in ids])
+    for run in runs:
+        if not db.execute("SELECT 1 FROM episodes WHERE namespace = ? AND run_id = ?", (namespace, run)).fetchone():
+            _forget_run(db, namespace, run)
+
+
+def _forget_run(db: Database, namespace: str, run_id: str) -> None:
+    """A run has gone: what it was told goes with it, and it stays counted where it was told something, without its name."""
+    db.execute("DELETE FROM receipts WHERE namespace = ? AND run_id = ?", (namespace, run_id))
+    for table, column in (("tellings", "namespace = ?"), ("learning_events", "learning_id IN (SELECT id FROM learnings WHERE namespace = ?)")):  # fmt: skip
+        db.execute(f"UPDATE {table} SET run_id = NULL WHERE {column} AND run_id = ?", (namespace, run_id))
 
 
 def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "1", *parameters: object) -> int:
@@ -49,7 +66,7 @@ def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "
     sql = f"SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ? AND {condition}"
     ids = [id for (id,) in db.execute(sql, (namespace, moment_text(now), *parameters))]
     gone = with_older_versions(db, namespace, ids) if ids else []
-    drop(db, namespace, gone)
+    drop(db, namespace, gone, now)
     return len(gone)
 
 
@@ -72,8 +89,10 @@ def terms_of(episode: Episode) -> Terms:
 
 
 def index(db: Database, id: int, terms: Terms) -> None:
-    """Let the keyword index find an episode."""
+    """Let an episode be found, by its words and by the skills that it followed."""
     db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *terms))
+    sql = "SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?"
+    db.execute(f"INSERT OR IGNORE INTO followed {sql}", (id,))
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
@@ -81,7 +100,20 @@ def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     if ids:
         db.conn.executemany("DELETE FROM terms WHERE rowid = ?", [(id,) for id in ids])
         db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", [(id,) for id in ids])
+        db.conn.executemany("DELETE FROM followed WHERE episode_id = ?", [(id,) for id in ids])
         db.execute("INSERT OR REPLACE INTO removals VALUES (?, random() & 0x7fffffffffffffff)", (namespace,))
+
+
+def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:
+    """A run has been recorded: write that it was told what its receipts say, each learning once."""
+    sql = """
+        INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
+        SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
+        FROM receipts r JOIN json_each(r.contents, '$.learnings') told
+        JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
+        WHERE r.namespace = ? AND r.run_id = ? ORDER BY l.id
+    """
+    db.execute(sql, (moment_text(now), namespace, run_id))
 
 
 def insert_label(db: Database, episode_id: int, label: Label) -> int:

@@ -313,7 +313,7 @@ class Arm:
 
     def recall(self, situation, k, where=Filter()):
         self.asked.append((situation, k, where))
-        return [Hit(id, 1.0, f"arm {rank}") for rank, id in enumerate(self.ids[:k], 1)]
+        return [Hit(id, 1 / rank, f"arm {rank}") for rank, id in enumerate(self.ids[:k], 1)]
 
     def pending(self):
         return len(self.ids)
@@ -332,6 +332,17 @@ def test_hybrid_sums_the_reciprocal_ranks_and_breaks_ties_by_age():
     ]  # fmt: skip
     assert [hit.id for hit in HybridBackend(Arm(1), Arm(2)).recall("x", 2)] == [2, 1]
     assert hits[0].why == "arm 2, arm 1"
+
+
+def test_what_scores_the_same_in_an_arm_ranks_the_same_in_the_fusion():
+    arm = Arm(4, 3, 2, 1)
+    arm.recall = lambda *_: [Hit(4, 0.9, ""), Hit(3, 0.5, ""), Hit(2, 0.5, ""), Hit(1, 0.4, "")]
+
+    hits = HybridBackend(arm, Arm()).recall("x", 4)
+
+    assert [(hit.id, hit.score) for hit in hits] == [
+        (4, pytest.approx(1 / 11)), (3, pytest.approx(1 / 12)), (2, pytest.approx(1 / 12)), (1, pytest.approx(1 / 14)),
+    ]  # fmt: skip
 
 
 def test_hybrid_asks_both_arms_deeply_and_with_the_filter():

@@ -13,6 +13,7 @@ import numpy as np
 
 from experience.learn.blame import Blame, blame
 from experience.learn.causes import SKILL_WRONG, VERDICTS, Following, causes
+from experience.learn.counts import Counts
 from experience.learn.evidence import fisher_one_sided
 from experience.learn.extending import named
 from experience.learn.groups import group
@@ -38,25 +39,6 @@ class HealthPolicy:
     """That runs which followed it succeed less often than their like."""
     min_failures: int = 3
     """Failed runs that followed it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Runs by how they ended; a success that only the agent claims is unknown."""
-
-    worked: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-    @property
-    def known(self) -> int:
-        """Runs whose end is known."""
-        return self.worked + self.failed
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.worked + self.failed + self.unknown
 
 
 @dataclass(frozen=True, slots=True)

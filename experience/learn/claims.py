@@ -1,0 +1,116 @@
+"""Whether two sentences claim the same, and whether one may be told at all.
+
+Both are decided by arithmetic on words, so that a proposal is answered at once and the same way everywhere. The tests are
+those of the founding system for languages that put spaces between words, and the same idea over pairs of characters for
+those that do not. Nothing here knows who said a sentence or what has become of it.
+"""
+
+import re
+from typing import NamedTuple
+
+from experience.screen import hazards
+from experience.tokens import cut_unspaced
+
+_LONG_WORD = 3  # a word has to be longer, or to hold a digit, to tell one claim from another
+_SAME = 0.8  # Jaccard from which on two claims are one
+_FEWEST_CONTAINED = 3  # words of a claim that another may contain
+_MOST_ADDED = 2.0  # how much longer the other may be
+
+_NEGATIONS = frozenset(
+    "not no nor never t cannot without unless neither none"  # t is what splitting leaves of don't
+    " nicht kein keine keinen keiner nie niemals ohne pas jamais nunca jamás ningún não sem non senza не нет без никогда".split()
+)
+_UNSPACED_NEGATION = re.compile("[不没沒无無未勿别別非]|ない|ません|なし|않|못|없|금지|ไม่|อย่า|ห้าม")
+_WORD = re.compile(r"[^\W_]+")
+_NUMERAL = re.compile("[〇一二两兩三四五六七八九十百千万萬]+")
+
+_BREAKS_OUT = ("==", "```")
+_OVERRIDES = (
+    "ignore previous",
+    "ignore all previous",
+    "ignore the above",
+    "disregard previous",
+    "disregard the above",
+    "disregard all",
+    "you are now",
+    "from now on you",
+    "new instructions",
+    "override the",
+    "instead of what you were told",
+    "regardless of your instructions",
+)
+_OWN_TOOLS = ("layover_", "experience_")
+_URLS = ("http://", "https://", "www.")
+_SECRET = re.compile(r"[A-Za-z0-9_+-]{20,}")
+
+WANTED = "a learning is one plain sentence about what was found to be so, with nothing to obey, follow or keep secret"
+
+
+class Objection(NamedTuple):
+    """Why a sentence may not be told."""
+
+    kind: str
+    """BreaksOut, Overrides, NamesATool, CarriesAUrl, LooksLikeASecret or Hides: the first that applies, in this order."""
+    reason: str
+
+
+def same_claim(one: str, other: str) -> bool:
+    """Whether two sentences claim the same: few words differ, or one adds a little to the other, and neither denies it.
+
+    Words are lower-cased runs of letters and digits, longer than three or with a digit in them, and pairs of characters of
+    scripts without spaces. Jaccard of at least 0.8, or a smaller set of at least three that the other contains and at most
+    doubles. Where a script without spaces is among them, the numbers have to be the same too: few words are left then.
+    """
+    if _denies(one) != _denies(other):
+        return False
+    (first, first_numbers), (second, second_numbers) = _claim(one), _claim(other)
+    if not first or not second:
+        return False
+    if first_numbers != second_numbers:
+        return False
+    smaller, larger = sorted((first, second), key=len)
+    if len(first & second) / len(first | second) >= _SAME:
+        return True
+    return smaller <= larger and len(smaller) >= _FEWEST_CONTAINED and len(larger) <= _MOST_ADDED * len(smaller)
+
+
+def objection(text: str) -> Objection | None:
+    """Why a sentence may not be kept as a learning; None when it may."""
+    folded = text.lower()
+    if any(mark in text for mark in _BREAKS_OUT):
+        return Objection("BreaksOut", "it holds == or ```, which open and close sections; say it in plain words")
+    if found := next((phrase for phrase in _OVERRIDES if phrase in folded), None):
+        return Objection("Overrides", f"it says {found!r}, which sets instructions aside; {WANTED}")
+    if found := next((prefix for prefix in _OWN_TOOLS if prefix in folded), None):
+        return Objection("NamesATool", f"it names a tool of the memory itself ({found}...); {WANTED}")
+    if any(mark in folded for mark in _URLS):
+        return Objection("CarriesAUrl", f"it holds an address; name the thing instead: {WANTED}")
+    if any(_looks_secret(run) for run in _SECRET.findall(text)):
+        return Objection("LooksLikeASecret", f"it holds what looks like a key or token; leave it out: {WANTED}")
+    return next((_OBJECTIONS[hazard.kind] for hazard in hazards(text) if hazard.kind in _OBJECTIONS), None)
+
+
+_OBJECTIONS = {
+    "override": Objection("Overrides", f"it sets instructions aside or hides from the user; {WANTED}"),
+    "unseen": Objection("Hides", f"it holds characters that nobody sees; {WANTED}"),
+    "tool-call": Objection("BreaksOut", f"it looks like a call of a tool or a turn of a conversation; {WANTED}"),
+    "secret": Objection("LooksLikeASecret", f"it holds a secret or somebody's personal data; leave it out: {WANTED}"),
+}
+
+
+def _claim(text: str) -> tuple[set[str], set[str] | None]:
+    """The words that tell it from others and, where a script without spaces is among them, its numbers."""
+    spaced, pairs = cut_unspaced(text.lower())
+    runs = [run for part in spaced for run in _WORD.findall(part)]
+    words = {run for run in runs if len(run) > _LONG_WORD or any(char.isdigit() for char in run)}
+    numbers = {run for run in runs if any(char.isdigit() for char in run)}
+    return words | set(pairs), numbers | set(_NUMERAL.findall(text)) if pairs else None
+
+
+def _denies(text: str) -> bool:
+    folded = text.lower()
+    return not _NEGATIONS.isdisjoint(_WORD.findall(folded)) or bool(_UNSPACED_NEGATION.search(folded))
+
+
+def _looks_secret(run: str) -> bool:
+    return any(char.isdigit() for char in run) and any("A" <= char <= "Z" for char in run)

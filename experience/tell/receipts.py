@@ -1,0 +1,109 @@
+"""Receipts: what each run was told, so that "what did it know when it did that?" has an answer.
+
+A receipt is kept under the run's own name, before the run begins; the run's episode is recorded under the same name later,
+and that is what ties them. It holds a hash of the text and, by number, what went in; never the text, so that deleting a run
+deletes its words everywhere. A learning that a receipt names ages when the run is recorded, and not before.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from experience.admission import checked_name
+from experience.episode import checked_text, moment_from, moment_text
+from experience.errors import NotFound, shown
+from experience.store import SqliteStore
+from experience.tell.contents import Contents
+
+
+def payload_hash(text: str) -> str:
+    """The name of a text: the SHA-256 of its UTF-8 bytes, in hexadecimal."""
+    return sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a run was told, at one time."""
+
+    id: int
+    run_id: str
+    agent: str
+    hash: str
+    """As of `payload_hash`."""
+    bytes: int
+    contents: Contents
+    parts: tuple[dict[str, Any], ...]
+    """The sections of the payload with their sizes and what was cut of them; empty where only a brief was told."""
+    at: datetime
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        return {
+            "receipt": self.id,
+            "run_id": self.run_id,
+            "agent": self.agent,
+            "hash": self.hash,
+            "bytes": self.bytes,
+            "at": moment_text(self.at),
+            **self.contents.to_json(),
+            "parts": list(self.parts),
+        }
+
+
+class Receipts:
+    """The receipts of one store and namespace."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+
+    def add(
+        self,
+        run_id: str,
+        text: str,
+        contents: Contents = Contents(),
+        *,
+        agent: str = "",
+        parts: Sequence[dict[str, Any]] = (),
+    ) -> Receipt:
+        """Keep what a run is told; the same text for the same run again is the same receipt.
+
+        To be called before the run begins: what a run is told counts when it is recorded. Raises InvalidInput for a blank
+        run_id.
+        """
+        data = {**contents.to_json(), "parts": list(parts)}
+        row = (
+            self.store.namespace, checked_name("run_id", run_id), checked_text("agent", agent), payload_hash(text),
+            len(text.encode()), json.dumps(data, ensure_ascii=False), moment_text(self.store.now()),
+        )  # fmt: skip
+        with self.store.write() as db:
+            sql = "INSERT OR IGNORE INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            db.execute(sql, row)
+            return next(one for one in self.of_run(run_id) if one.hash == row[3])
+
+    def of_run(self, run_id: str) -> list[Receipt]:
+        """What a run was told, oldest first."""
+        sql = """SELECT id, run_id, agent, hash, bytes, contents, at FROM receipts
+            WHERE namespace = ? AND run_id = ? ORDER BY id"""
+        return [_receipt_from(row) for row in self.store.read(sql, (self.store.namespace, run_id))]
+
+    def of(self, run: str) -> list[Receipt]:
+        """The same for a run by its own name or, where no run is called so, by its episode's id. Raises NotFound."""
+        found = self.of_run(run)
+        if not found and run.isdecimal():
+            record = self.store.get(int(run))
+            found = self.of_run(record.episode.run_id) if record.episode.run_id is not None else []
+        if not found:
+            raise NotFound(
+                f"there is no receipt of a run {shown(run)}; one is kept when a run is told something under its run_id "
+                "(experience compose --run-id, experience brief --run-id)"
+            )
+        return found
+
+
+def _receipt_from(row: Sequence[Any]) -> Receipt:
+    id, run_id, agent, hash, size, contents, at = row
+    data = json.loads(contents)
+    return Receipt(id, run_id, agent, hash, size, Contents.from_json(data), tuple(data["parts"]), moment_from(at, "at"))
