@@ -24,13 +24,6 @@ _LENGTHS = (600, 240, 90)  # characters of a recalled text, tried in turn until 
 _LEARNINGS_SHARE = 0.4  # of what the fixed parts leave: while all learnings take no more, they stand in the stable part
 _FIXED_SHARE = 1 / 3  # of the budget, that a fixed part may take; one that takes more is left out
 
-_TITLES = {
-    "learnings": "WHAT EARLIER RUNS LEARNED",
-    "worked": "RUNS LIKE THIS THAT WORKED",
-    "failed": "RUNS LIKE THIS THAT FAILED",
-    "unknown": "RUNS LIKE THIS WHOSE END NOBODY CONFIRMED",
-    "skills": "SKILLS THAT FIT",
-}
 _INTROS = {
     "learnings": recalled.LEARNED_INTRO,
     "worked": recalled.WORKED_INTRO,
@@ -38,10 +31,6 @@ _INTROS = {
     "unknown": recalled.UNKNOWN_INTRO,
     "skills": recalled.SKILLS_INTRO,
 }
-_PROPOSE_TITLE = "PROPOSE A LEARNING (optional)"
-_HELP_TITLE = "ASKING FOR HELP"
-TITLES = (*_TITLES.values(), _PROPOSE_TITLE, _HELP_TITLE)
-"""The headings that a brief may hold, each between == and ==."""
 _NO_ROOM = "no room"
 
 
@@ -154,11 +143,11 @@ class _Block:
 
 def _stable_blocks(sources: Sources, policy: BriefPolicy) -> list[_Block]:
     """What does not depend on the task: the fixed parts, and the learnings if all of them find room."""
-    fixed = [_Block("", f"\n== {_PROPOSE_TITLE} ==", (recalled.PROPOSE.format(tool=_ticked(policy.learn_tool)),))]
+    fixed = [_Block("", _heading("propose"), (recalled.PROPOSE.format(tool=_ticked(policy.learn_tool)),))]
     if policy.blockers:
         kinds = [f"- {_ticked(one.slug)} — {_flat(one.description)}" for one in policy.blockers]
         text = "\n".join([recalled.HELP.format(tool=_ticked(policy.help_tool)), *kinds])
-        fixed.append(_Block("", f"\n== {_HELP_TITLE} ==", (text,)))
+        fixed.append(_Block("", _heading("help"), (text,)))
     fixed = [block for block in fixed if _cost(policy, block) <= policy.budget * _FIXED_SHARE]
     learned = _learned([(None, one) for one in sources.learnings], len(sources.learnings))
     left = policy.budget - (policy.count(_joined(fixed, ())) if fixed else 0)
@@ -227,9 +216,13 @@ def _skills(skills: Sequence[FittingSkill], number: int, longest: int) -> _Block
 
 
 def _block(part: str, lines: Sequence[str], items: Sequence[Item], number: int) -> _Block:
-    head = f"\n== {_TITLES[part]} ==\n{_INTROS[part]}"
+    head = f"{_heading(part)}\n{_INTROS[part]}"
     left_out = tuple(replace(item, why=_NO_ROOM) for item in items[number:])
     return _Block(part, head, tuple(lines), tuple(items[:number]), left_out)
+
+
+def _heading(part: str) -> str:
+    return f"\n== {recalled.TITLES[part]} =="
 
 
 def _health(skill: FittingSkill) -> str:
