@@ -83,7 +83,8 @@ class NoAttemptsLeft:
     max: int
 
     def __str__(self) -> str:
-        return f"it was tried {self.attempts} time{'' if self.attempts == 1 else 's'}; {self.max} are allowed"
+        times = f"{self.attempts} time{'' if self.attempts == 1 else 's'}"
+        return f"it was tried {times}; {self.max} {'is' if self.max == 1 else 'are'} allowed"
 
 
 RecoveryRefusal = NotRetryable | NotByPolicy | NoAttemptsLeft
