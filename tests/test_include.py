@@ -114,7 +114,7 @@ def test_a_byte_order_mark_is_no_text_and_hides_no_directive(write):
     assert expand(write(a_md=b"\xef\xbb\xbf@include b.md\n", b_md=b"\xef\xbb\xbfb")) == "b\n"
 
 
-@pytest.mark.parametrize("line", ["@includ b.md", "see @include b.md", "`@include b.md`", "@ include b.md", "#@include b.md", "@Include b.md"])  # fmt: skip
+@pytest.mark.parametrize("line", ["@includ b.md", "see @include b.md", "`@include b.md`", "@ include b.md", "#@include b.md", "@Include b.md", "x\u2028@include b.md", "x\r@include b.md"])  # fmt: skip
 def test_what_is_nearly_a_directive_or_stands_within_a_line_is_text(write, line):
     assert expand(write(a_md=line)) == line
 
@@ -337,7 +337,9 @@ def test_a_branch_that_cannot_be_followed_is_found_whatever_its_flag(write):
 
 
 def test_every_flag_that_is_tested_has_to_be_declared(write):
-    path = write(a_md="@include(one) b.md", b_md="\n@include(!two) c.md\n@include(three) c.md", c_md="")
+    path = write(
+        a_md="@include(one) b.md", b_md="\n@include(!two) c.md\n@include(three) c.md\n@include(two) c.md", c_md=""
+    )
 
     check_flags(path, {"one", "two", "three", "spare"})
     error = refused(check_flags, path, ["one"])

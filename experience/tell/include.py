@@ -45,10 +45,10 @@ def expand(path: Path, root: Path | None = None, flags: Mapping[str, bool] = _NO
     order mark at the start of a file is no text. `root` is the folder that nothing is read from outside of, without one
     the folder that `path` is in.
 
-    Raises IncludeError, its kind one of
-    Missing (no such file), Unreadable (no regular file, not UTF-8, larger than 1 MiB, no permission), Escapes (an absolute
-    path, or one that leaves the root), MalformedDirective, UnknownFlag (not among `flags`), Cycle, TooDeep (more than 8
-    files below the first), TooWide (more than 1,000 includes); InvalidInput for flags that are no names with True or False.
+    Raises IncludeError, its kind one of Missing (no such file), Unreadable (no regular file, not UTF-8, larger than 1 MiB,
+    no permission), Escapes (an absolute path, or one that leaves the root), MalformedDirective, UnknownFlag (not among
+    `flags`), Cycle, TooDeep (more than 8 files below the first), TooWide (more than 1,000 includes). Raises InvalidInput
+    for flags that are no names with True or False.
     """
     for name, value in flags.items():
         _check_flag(name)
