@@ -3,7 +3,8 @@
     ExperienceError(Exception)
     ├── InvalidInput(ValueError)        an argument that cannot be used
     │   ├── InvalidEpisode              an episode, its text or its JSON breaks the format
-    │   └── InvalidSkill                a SKILL.md, its name or its ledger breaks the format
+    │   ├── InvalidSkill                a SKILL.md, its name or its ledger breaks the format
+    │   └── IncludeError                a prompt file includes what it cannot
     ├── RunConflict(ValueError)         a run_id or uid that already names another episode
     ├── SkillConflict(ValueError)       a skill changed while something else was being done with it
     ├── BadReply(ValueError)            a language model answered something that cannot be used
@@ -42,6 +43,26 @@ class InvalidEpisode(InvalidInput):
 
 class InvalidSkill(InvalidInput):
     """A SKILL.md, its name or its ledger breaks the format."""
+
+
+class IncludeError(InvalidInput):
+    """A prompt file cannot be put together; nothing of it is given back."""
+
+    def __init__(self, kind: str, file: str, line: int | None, subject: str, message: str) -> None:
+        super().__init__(kind, file, line, subject, message)  # all of them, so that it can be pickled
+        self.kind = kind
+        """Missing, Unreadable, Escapes, MalformedDirective, UnknownFlag, Cycle, TooDeep or TooWide."""
+        self.file = file
+        """The file whose line it is, relative to the root; of the first file of all, as it was given."""
+        self.line = line
+        """From 1 on; None when it is the first file itself that cannot be read."""
+        self.subject = subject
+        """The path, the flag or the line that it is about."""
+        self.message = message
+
+    def __str__(self) -> str:
+        place = repr(self.file) if self.line is None else f"{self.file!r}, line {self.line}"
+        return f"{place}: {self.message}"
 
 
 class RunConflict(ExperienceError, ValueError):

@@ -17,9 +17,17 @@ _HIDDEN = re.compile(
 )
 # What an agent reads and a person does not see: of the above without tabs, and characters of no width. Joiners between
 # letters of other scripts and within emoji have their use.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u115f\u1160\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]|(?<=[ -~])[\u200c\u200d]|[\u200c\u200d](?=[ -~])"
+_ALWAYS_UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u115f\u1160\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+_JOINERS = "\u200c\u200d"
+_UNSEEN = re.compile(f"[{_ALWAYS_UNSEEN}]|(?<=[ -~])[{_JOINERS}]|[{_JOINERS}](?=[ -~])")
+# Of the same a whole run, so that what an escape puts beside a joiner does not count as its neighbour. Several joiners
+# in a row join nothing.
+_UNSEEN_RUN = re.compile(
+    f"[{_ALWAYS_UNSEEN}{_JOINERS}]*[{_ALWAYS_UNSEEN}][{_ALWAYS_UNSEEN}{_JOINERS}]*"
+    f"|[{_JOINERS}]{{2,}}|(?<=[ -~])[{_JOINERS}]|[{_JOINERS}](?=[ -~])"
 )
 
 _OVERRIDE = re.compile(
@@ -66,6 +74,17 @@ class Hazard(NamedTuple):
 def visible(text: str) -> str:
     """The text with everything a terminal would act upon as a Python escape; line breaks are kept."""
     return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def revealed(text: str) -> str:
+    """The text with everything a reader would not see as a Python escape: what `visible` escapes but for tabs, and
+    characters of no width.
+
+    Line breaks (`\\n`) and tabs are kept, so nothing but `\\n` parts lines in what comes back. A joiner stays where
+    letters of other scripts and emoji need it. What reads like an escape already is left as it is: this is for reading,
+    and does not lead back.
+    """  # noqa: D205
+    return _UNSEEN_RUN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def visible_json(written: str) -> str:

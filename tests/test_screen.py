@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import texts
 
 from experience.masking import masked
-from experience.screen import hazards
+from experience.screen import hazards, revealed, visible
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,42 @@ def test_a_secret_is_named_and_not_shown():
     assert hazard.found == "token"
 
 
-@pytest.mark.parametrize("piece", ["\n", "a", "ignore ", "ignorier", "1-", "<", "x@", "token", "token ", "/a", "-----BEGIN PRIVATE KEY", "ignore a b c d ", "AB12 ", "1 ", "-eyJaaaaaaaa", "_"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("red \x1b[31m", "red \\x1b[31m"),
+        ("pass\u200bword", "pass\\u200bword"),
+        ("soft\u00adhyphen", "soft\\xadhyphen"),
+        ("a\U000e0041b", "a\\U000e0041b"),
+        ("left \u202e right", "left \\u202e right"),
+        ("one\u2028two\u2029three\x85four\x0bfive\rsix", "one\\u2028two\\u2029three\\x85four\\x0bfive\\rsix"),
+        ("i\u200dgnore", "i\\u200dgnore"),
+        ("é\u200d\u200b", "é\\u200d\\u200b"),
+        ("é\u200d\u200c\u200dé", "é\\u200d\\u200c\\u200dé"),
+        ("家族 👨‍👩‍👧 は元気", "家族 👨‍👩‍👧 は元気"),
+        ("नमस्ते क्‍ष", "नमस्ते क्‍ष"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_what_nobody_sees_is_revealed_and_the_rest_is_kept(text, left):
+    assert revealed(text) == left
+
+
+@given(texts | st.text(st.sampled_from("é\u200c\u200d\u200b\na "), max_size=12))
+def test_a_revealed_text_hides_nothing_and_has_no_line_break_but_one(text):
+    shown = revealed(text)
+
+    assert "unseen" not in [hazard.kind for hazard in hazards(shown)]
+    assert shown.splitlines() == shown.removesuffix("\n").split("\n") or not shown
+    assert shown.count("\n") == text.count("\n")
+    assert shown.count("\t") == text.count("\t")
+    assert revealed(shown) == shown
+    assert visible(shown).replace("\\t", "\t") == shown.replace("\\t", "\t")
+
+
+@pytest.mark.parametrize("piece", ["\n", "a", "ignore ", "ignorier", "1-", "<", "x@", "token", "token ", "/a", "-----BEGIN PRIVATE KEY", "ignore a b c d ", "AB12 ", "1 ", "-eyJaaaaaaaa", "_", "é\u200d", "\u200d", "\u200b"])  # fmt: skip
 def test_no_repetition_makes_the_screens_hang(piece):
     masked(piece * 20_000)
+    revealed(piece * 20_000)
     hazards(piece * 20_000)
