@@ -12,7 +12,7 @@ from dataclasses import replace
 from experience.episode import Episode
 from experience.errors import InvalidEpisode, InvalidInput
 from experience.protocols import Match
-from experience.screen import visible_json
+from experience.screen import revealed_json
 from experience.text import quote
 
 OPENING = "[experience-recall]"
@@ -150,7 +150,7 @@ def _names(names: Sequence[str], longest: int) -> str:
 
 def as_data(text: str) -> str:
     """A JSON string in which nothing hides and neither mark stands."""
-    written = visible_json(quote(text))
+    written = revealed_json(quote(text))
     return written.replace(OPENING, "[\\u0065xperience-recall]").replace(CLOSING, "[\\/experience-recall]")
 
 

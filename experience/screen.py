@@ -115,6 +115,11 @@ def hazards(text: str) -> tuple[Hazard, ...]:
     return tuple(found)
 
 
+def revealed_json(written: str) -> str:
+    """JSON with all that `revealed` escapes as JSON's escapes: it stays the same data."""
+    return _UNSEEN_RUN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
+
+
 def _utf16(char: str) -> list[int]:
     units = char.encode("utf-16-be")
     return [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
