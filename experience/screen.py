@@ -6,6 +6,7 @@ judge. It knows nothing of where text comes from or goes to.
 """
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from experience.errors import shown
@@ -44,14 +45,17 @@ _OVERRIDE = re.compile(
     | (?:忽略|无视|忘记|不要遵守|無視)(?:.{0,12})(?:指令|提示|规则|规定|說明|说明|指示)
     | (?:これまで|以前|上記|前)の?(?:.{0,8})(?:指示|命令|ルール)を?(?:無視|忘れ)
     | \b(?:ignor(?:ier\w*|a|e|ez|ar|a\s+todas)|vergiss|oublie\w*|olvida\w*)\s+(?:\w+\s+){0,4}?
-        (?:anweisung\w*|regeln?|instruc\w+|consignes?|règles?|reglas?|istruzioni)
+        (?:anweisung\w*|regeln?|instru[cç]\w+|consignes?|règles?|reglas?|regras?|istruzioni)
+    | \b(?:забудь\w*|(?:про)?игнорируй\w*|не\s+следуй\w*)\s+(?:\w+\s+){0,4}?(?:инструкци|указани|правил|команд)\w*
+    | (?:تجاهل|انس|لا\s+تتبع)\s+(?:\w+\s+){0,4}?(?:ال)?(?:تعليمات|أوامر|قواعد|إرشادات)
+    | (?:이전|위의?|기존)\s*(?:의\s*)?(?:모든\s*)?(?:지시|명령|규칙|지침)\S*\s*(?:\S+\s*){0,2}?무시
     """
 )
 _TOOL_CALL = re.compile(
     r"""(?ix)
     </?\s*(?:antml:)?(?:tool_?calls?|tool_?use|tool_?results?|function_?calls?|function_?results?|invoke|parameter|system(?:-reminder)?|assistant)\b[^>\n]{0,200}>
     | <\|[\w ]{1,40}\|> | \[/?INST\] | \[TOOL_(?:CALLS|RESULTS)\] | <</?SYS>>
-    | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*:
+    | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*: | "type"\s*:\s*"(?:tool_use|tool_call|function_call)" | <(?:start|end)_of_turn>
     | ^[ \t]*(?:\#{1,6}[ \t]*)?(?:assistant|human|developer)\s*:\s
     """,
     re.MULTILINE,
@@ -60,6 +64,14 @@ _URL = re.compile(
     r"(?i)\b(?:https?|ftp|file|data|javascript|ssh|git)\s?:(?://|[a-z]+/[a-z0-9.+-]+[;,])\S+|\bwww\.\S+\.\S+"
     r"|\]\(\s?//\S+|\b(?:curl|wget|scp)\s+(?:-\S+\s+){0,5}[\w@-]+\.\S+"
 )
+
+
+_STYLED = re.compile(r"[^\x00-\x7f\s]{1,64}")
+_MIXED = re.compile(r"\b(?=\w*[a-zA-Z])(?=\w*[\u0370-\u04ff])\w{1,64}\b")
+_LOOK_ALIKES = str.maketrans(
+    "аеорсхуіјѕԁһӏАВЕКМНОРСТХІЈЅοαρνκιΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", "aeopcxyijsdhlABEKMHOPCTXIJSoapvkiABEHIKMNOPTXYZ"
+)
+_APART = re.compile(r"(?<!\w)(?:[^\W\d_] ){3,}[^\W\d_](?!\w)")
 
 
 class Hazard(NamedTuple):
@@ -101,10 +113,11 @@ def hazards(text: str) -> tuple[Hazard, ...]:
     """
     found = []
     seen = _UNSEEN.sub("", text)  # what hides between letters must not hide a sentence
+    read = _as_read(seen)
     for kind, pattern, where in (
-        ("override", _OVERRIDE, seen),
+        ("override", _OVERRIDE, read),
         ("unseen", _UNSEEN, text),
-        ("tool-call", _TOOL_CALL, seen),
+        ("tool-call", _TOOL_CALL, read),
         ("url", _URL, seen),
     ):
         if match := pattern.search(where):
@@ -118,6 +131,16 @@ def hazards(text: str) -> tuple[Hazard, ...]:
 def revealed_json(written: str) -> str:
     """JSON with all that `revealed` escapes as JSON's escapes: it stays the same data."""
     return _UNSEEN_RUN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
+
+
+def _as_read(text: str) -> str:
+    """The text as a reader takes it: wide and styled letters as plain ones, borrowed ones in a Latin word as Latin, letters
+    that stand apart as a word.
+    """  # noqa: D205
+    if not text.isascii():
+        text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found.group()), text)
+        text = _MIXED.sub(lambda found: found.group().translate(_LOOK_ALIKES), text)
+    return _APART.sub(lambda found: found.group().replace(" ", ""), text)
 
 
 def _utf16(char: str) -> list[int]:
