@@ -16,7 +16,7 @@ import click
 
 from experience import __version__
 from experience.backends import NAMES
-from experience.commands import learning, moving, reading, recording, skills
+from experience.commands import composing, learned, learning, moving, reading, recording, skills, telling
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
 from experience.screen import visible
@@ -98,6 +98,10 @@ for _command in (
     learning.flags,
     learning.revise,
     skills.skills,
+    learned.learn,
+    telling.brief,
+    composing.compose,
+    telling.explain,
     reading.demo,
 ):
     main.add_command(_command)

@@ -49,7 +49,7 @@ LEARNED_INTRO = (
 )
 PROPOSE = (
     "If this run shows something durable that later runs can use, propose it with {tool}: one plain sentence, its impact rated "
-    "high, medium or low. Leave out what holds for this task only. What you propose is told to later runs of this agent, and "
+    "high, medium or low. Leave out what holds for this task only. What you propose is told to later runs, and "
     "lapses unless other runs find it again. Do not repeat in any wording what is listed as learned; where a listed item is wrong "
     "or incomplete, propose a correction of it by its number instead."
 )

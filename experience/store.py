@@ -86,10 +86,11 @@ class SqliteStore(SqliteFile):
 
         As `add`, and raises InvalidInput for a label that cannot be.
         """
-        new = prepare(self.namespace, episode, uid, self.now(), expires_at)
-        label = None if episode.success is None else Label(0, episode.success, kind, by, evidence, self.now())
+        now = self.now()  # one moment for all of it: as of then, the run and what was said of it are both known
+        new = prepare(self.namespace, episode, uid, now, expires_at)
+        label = None if episode.success is None else Label(0, episode.success, kind, by, evidence, now)
         with self.write() as db:
-            added = admit(db, new, self.now(), supersede=supersede)
+            added = admit(db, new, now, supersede=supersede)
             if label is not None and (added.new or not _was_said(label, self.labels(added.id))):
                 writing.insert_label(db, added.id, label)
                 writing.settle(db, added.id)

@@ -105,14 +105,14 @@ class Run:
         self.meta: dict[str, Any] = {}
         self.episode_id: int | None = None
         """The id of the recorded episode, once the block has ended."""
-        self._memory = memory
+        self.memory = memory
         self._started_at = memory.store.now()
         self._ticks = time.monotonic()
         self.episode()  # what could not be recorded is refused now, not after the work is done
 
     def recall(self, k: int = 3, where: Filter = Filter()) -> str:
         """Similar past runs as a block for the prompt; empty when there are none. Recording leaves the block out again."""
-        return quoted(self._memory.recall(self.situation, k, where))
+        return quoted(self.memory.recall(self.situation, k, where))
 
     def episode(self) -> Episode:
         """The run as an episode. Its tools are the calls that were made; denied ones are only in `meta`."""

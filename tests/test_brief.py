@@ -303,8 +303,9 @@ def test_a_brief_that_is_fed_back_fifty_times_does_not_grow_the_store_by_one_cop
     told.record(Episode(TASK, "my own words", ("push",), run_id="r0", success=True))
     size = len(brief(told, TASK).text)
     for number in range(1, 51):
-        text = brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS)).text
-        Receipts(told.store).add(f"r{number}", text)
+        found = brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS))
+        text = found.text
+        Receipts(told.store).add(f"r{number}", found)
         cut_short = text[: len(text) * number // 50] if number % 2 else text
         said = f"{TASK}\n{cut_short}", f"my own words\n> {cut_short}".replace("\n", "\n> " if number % 3 else "\n")
         told.record(Episode(*said, ("push",), run_id=f"r{number}", success=True))

@@ -65,3 +65,24 @@ def test_the_skills_in_an_old_file_are_what_they_were(path):
         assert (draft.kind, draft.base, draft.flag, draft.note) == ("revised", 1, {"verdict": "skill_wrong"}, "checks")
         assert "+- Check after." in draft.diff()
         assert len(library.attempts("deploy-site")) == 1
+
+
+def test_the_learnings_and_receipts_in_an_old_file_are_what_they_were(path):
+    from experience.learn.learnings import Learnings
+    from experience.tell.receipts import Receipts
+
+    shutil.copy(ROOT / "tests" / "fixtures" / "schema-m004.db", path)
+    with SqliteStore(path) as store:
+        learnings = Learnings(store)
+        assert [(one.id, one.agent, one.state, one.runs_left) for one in learnings.all()] == [
+            (1, "scout", "provisional", 19), (2, "", "corrected", 20), (3, "", "provisional", 19),
+        ]  # fmt: skip
+        assert [event.what for event in learnings.history(1)] == ["proposed", "told"]
+        [receipt] = Receipts(store).of("r1")
+        assert [(item.part, item.id) for item in receipt.contents.told] == [
+            ("learnings", 1), ("learnings", 3), ("worked", 1), ("skills", 1),
+        ]  # fmt: skip
+
+
+def test_an_old_file_knows_at_once_who_followed_which_skill(old):
+    assert old.read("SELECT skill, episode_id FROM followed WHERE namespace = 'default'") == [("runbook", 1)]

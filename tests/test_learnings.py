@@ -25,6 +25,7 @@ from experience.learn.replies import (
     Taken,
     Unacceptable,
 )
+from experience.tell.brief import Brief
 from experience.tell.contents import Contents, Item
 from experience.tell.receipts import Receipts
 
@@ -37,7 +38,7 @@ def learnings(store):
 
 
 def tell(store, run, *ids, text="payload"):
-    Receipts(store).add(run, text, Contents(tuple(Item("learnings", at, id) for at, id in enumerate(ids, 1))))
+    Receipts(store).add(run, Brief(text, 0, Contents(tuple(Item("learnings", at, id) for at, id in enumerate(ids, 1)))))
 
 
 def run_told(store, learnings, *ids, run, success=None):

@@ -121,5 +121,7 @@ class NotActive:
 Reply = Taken | Echo | Rediscovered | Confirmed | Corrected | Outdated | Refused | Malformed | Unacceptable | NotActive
 """Whatever `propose` and `correct` answer. Echo, Outdated, Refused, Malformed, Unacceptable and NotActive write nothing."""
 
-WRITING = (Taken, Rediscovered, Confirmed, Corrected)
-"""The replies after which the store holds something that it did not hold before."""
+
+def writes(reply: Reply) -> bool:
+    """Whether the store holds something after it that it did not hold before."""
+    return isinstance(reply, Taken | Rediscovered | Confirmed | Corrected)

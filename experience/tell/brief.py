@@ -94,6 +94,14 @@ class Brief:
     """The moment that it was rebuilt for; None for one that is told now."""
     gone: int = 0
     """Of one that was rebuilt: runs that were there then and have been deleted since."""
+    _made_of: "tuple[Sources, str, BriefPolicy] | None" = field(default=None, repr=False, compare=False)
+
+    def within(self, budget: int, count: Count) -> "Brief":
+        """The same, laid out anew for less room; empty when there is none."""
+        if self._made_of is None or budget < 1:
+            return Brief("")
+        sources, task, policy = self._made_of
+        return laid_out(sources, task, replace(policy, budget=min(budget, policy.budget), count=count))
 
 
 def brief(memory: Memory, task: str, *, agent: str = "", policy: BriefPolicy = BriefPolicy()) -> Brief:
@@ -119,7 +127,7 @@ def laid_out(sources: Sources, task: str, policy: BriefPolicy) -> Brief:
     told = [item for block in (*stable, *task_blocks) for item in block.told]
     contents = Contents(tuple(told), tuple(_left_out(stable, task_blocks)))
     same = len("\n".join([recalled.OPENING, *(block.text for block in stable if block.items)])) if text else 0
-    return Brief(text, policy.count(text) if text else 0, contents, same)
+    return Brief(text, policy.count(text) if text else 0, contents, same, _made_of=(sources, task, policy))
 
 
 @dataclass(frozen=True, slots=True)

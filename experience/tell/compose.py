@@ -8,7 +8,7 @@ can be read and compared before anything is spent on it. Whoever calls it says w
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from experience import recalled
@@ -16,9 +16,8 @@ from experience.errors import InvalidInput, shown
 from experience.screen import hazards, revealed
 from experience.tell.brief import Brief
 from experience.tell.budget import Count, count_bytes, estimate_tokens, fair_shares
-from experience.tell.contents import Contents
+from experience.tell.contents import Contents, text_hash
 from experience.tell.handover import RECOVERED_HEADING, RESUMED_HEADING, STEERED_HEADING
-from experience.tell.receipts import payload_hash
 
 MAX_MEMORY = 4096  # bytes
 BODY_TITLE = "WHAT YOU HAVE BEEN ASKED TO DO"
@@ -97,18 +96,19 @@ def compose(
     holds what an agent might obey is quoted as a whole. Raises InvalidInput for a name that cannot be and for a budget that
     not even what is never cut fits into.
     """
-    brief = run.brief.text if isinstance(run.brief, Brief) else run.brief
-    memory = (run.memory or "").strip()
     fixed = _Fixed.of(run)
-    sections = _sections(fixed, _memory(memory, max_memory, memory_tool), _brief(brief, None))
+    memory = (run.memory or "").strip()
+    told = run.brief if isinstance(run.brief, Brief) else None
+    sections = _sections(fixed, _memory(memory, max_memory, memory_tool), _brief(run.brief))
     if budget is not None and count(_text(sections)) > budget:
-        sections = _within(fixed, memory, brief, budget, count, max_memory, memory_tool)
+        sections, told = _within(fixed, memory, run.brief, budget, count, max_memory, memory_tool)
     text = _text(sections)
     parts = tuple(
-        Part(one.name, count_bytes(one.text), count(one.text), one.cut, one.quoted) for one in sections if one.text
+        Part(one.name, count_bytes(one.text), count(one.text) if one.text else 0, one.cut, one.quoted)
+        for one in sections
+        if one.text or one.cut
     )
-    contents = run.brief.contents if isinstance(run.brief, Brief) else Contents()
-    return Payload(text, payload_hash(text), count(text), parts, contents)
+    return Payload(text, text_hash(text), count(text), parts, told.contents if told else Contents())
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,12 @@ def _text(sections: Sequence[_Section]) -> str:
 
 
 def _within(
-    fixed: _Fixed, memory: str, brief: str, budget: int, count: Count, max_memory: int, tool: str
-) -> list[_Section]:
-    """Memory and brief share what the rest leaves; each keeps what it needs as long as the other does not need it more."""
+    fixed: _Fixed, memory: str, brief: str | Brief, budget: int, count: Count, max_memory: int, tool: str
+) -> tuple[list[_Section], Brief | None]:
+    """Memory and brief share what the rest leaves; each keeps what it needs as long as the other does not need it more.
+
+    A brief is laid out anew, so that what it tells is known; with it, what that is.
+    """
     nothing = _Section("", "")
     needed = count(_text(_sections(fixed, nothing, nothing)))
     if needed > budget:
@@ -158,19 +161,17 @@ def _within(
             f"the budget is {budget}, but identity, instructions, handover and body, which are never cut, cost {needed}; "
             "shorten them or allow more"
         )
-    whole = _memory(memory, max_memory, tool), _brief(brief, None)
-    for_memory, for_brief = fair_shares([count(section.text) for section in whole], budget - needed)
-    told = _fitting(lambda size: _memory(memory, min(size, max_memory), tool), for_memory, count, count_bytes(memory))
-    lines = brief.strip().count("\n") + 1
-    briefed = _fitting(lambda size: _brief(brief, size), for_brief, count, lines)
-    while count(_text(sections := _sections(fixed, told, briefed))) > budget:
-        # Costs of parts need not add up to the cost of the whole.
-        for_memory, for_brief = for_memory * 9 // 10, for_brief * 9 // 10
+    whole = _memory(memory, max_memory, tool), _brief(brief)
+    shares = fair_shares([count(section.text) for section in whole], budget - needed)
+    while True:
         told = _fitting(
-            lambda size: _memory(memory, min(size, max_memory), tool), for_memory, count, count_bytes(memory)
+            lambda size: _memory(memory, min(size, max_memory), tool), shares[0], count, count_bytes(memory)
         )
-        briefed = _fitting(lambda size: _brief(brief, size), for_brief, count, lines)
-    return sections
+        briefed, laid_out = _brief_within(brief, shares[1], count)
+        sections = _sections(fixed, told, briefed)
+        if count(_text(sections)) <= budget:
+            return sections, laid_out
+        shares = [share * 9 // 10 for share in shares]  # costs of parts need not add up to the cost of the whole
 
 
 def _fitting(make: Callable[[int], _Section], share: int, count: Count, most: int) -> _Section:
@@ -211,18 +212,30 @@ _HAZARDS = {
 }
 
 
-def _brief(brief: str, most: int | None) -> _Section:
-    """The brief, or so many of its first lines with what was cut."""
-    text = _guarded("brief", brief.strip(), lambda line: _title(line) in (BODY_TITLE, MEMORY_TITLE)).text
-    if most is None or not text:
-        return _paragraph(_Section("brief", text))
-    lines = text.split("\n")
-    kept = "\n".join(lines[:most])
-    left_out = len(lines) - most
-    if left_out <= 0 or not kept.strip():
-        return _paragraph(_Section("brief", kept.strip(), count_bytes(text) if left_out > 0 else 0))
-    ending = [_CUT_NOTICE.format(lines=left_out), *([recalled.CLOSING] if recalled.OPENING in kept else [])]
-    return _paragraph(_Section("brief", "\n".join([kept, *ending]), count_bytes(text) - count_bytes(kept)))
+def _brief(brief: str | Brief) -> _Section:
+    text = (brief.text if isinstance(brief, Brief) else brief).strip()
+    return _paragraph(_guarded("brief", text, lambda line: _title(line) in (BODY_TITLE, MEMORY_TITLE)))
+
+
+def _brief_within(brief: str | Brief, share: int, count: Count) -> tuple[_Section, Brief | None]:
+    """The brief for less room: one that is known by its parts laid out anew, a mere text cut after some line."""
+    whole = _brief(brief)
+    if count(whole.text) <= share:
+        return whole, brief if isinstance(brief, Brief) else None
+    if isinstance(brief, Brief):
+        shorter = brief.within(share, lambda text: count(_brief(text).text))
+        return replace(_brief(shorter), cut=max(count_bytes(whole.text) - count_bytes(shorter.text), 1)), shorter
+    lines = whole.text.strip().split("\n")
+    return _fitting(lambda most: _first_lines(lines, most), share, count, len(lines)), None
+
+
+def _first_lines(lines: Sequence[str], most: int) -> _Section:
+    kept = "\n".join(lines[:most]).strip()
+    cut = count_bytes("\n".join(lines)) - count_bytes(kept)
+    if not kept or most >= len(lines):
+        return _paragraph(_Section("brief", kept, cut))
+    ending = [_CUT_NOTICE.format(lines=len(lines) - most), *([recalled.CLOSING] if recalled.OPENING in kept else [])]
+    return _paragraph(_Section("brief", "\n".join([kept, *ending]), cut))
 
 
 def _paragraph(section: _Section) -> _Section:

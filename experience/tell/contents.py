@@ -2,10 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 PARTS = ("learnings", "worked", "failed", "unknown", "skills")
 """The parts of a brief that hold something remembered."""
+
+
+def text_hash(text: str) -> str:
+    """The name of a text: the SHA-256 of its UTF-8 bytes, in hexadecimal."""
+    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

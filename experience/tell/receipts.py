@@ -6,22 +6,20 @@ deletes its words everywhere. A learning that a receipt names ages when the run 
 """
 
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from experience.admission import checked_name
 from experience.episode import checked_text, moment_from, moment_text
 from experience.errors import NotFound, shown
 from experience.store import SqliteStore
-from experience.tell.contents import Contents
-
-
-def payload_hash(text: str) -> str:
-    """The name of a text: the SHA-256 of its UTF-8 bytes, in hexadecimal."""
-    return sha256(text.encode()).hexdigest()
+from experience.tell.brief import Brief
+from experience.tell.compose import Payload
+from experience.tell.contents import Contents, text_hash
+from experience.tracing import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Receipt:
     run_id: str
     agent: str
     hash: str
-    """As of `payload_hash`."""
+    """SHA-256 of what the run was told, as UTF-8, in hexadecimal."""
     bytes: int
     contents: Contents
     parts: tuple[dict[str, Any], ...]
@@ -53,30 +51,29 @@ class Receipt:
         }
 
 
+def keep(run: Run, told: Payload | Brief, *, agent: str = "") -> Receipt:
+    """Keep what a run of a `Recorder` is told; a run that has no name of its own gets one, to be tied to it by."""
+    run.run_id = run.run_id or f"run-{uuid.uuid4().hex}"
+    return Receipts(run.memory.store).add(run.run_id, told, agent=agent)
+
+
 class Receipts:
     """The receipts of one store and namespace."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
 
-    def add(
-        self,
-        run_id: str,
-        text: str,
-        contents: Contents = Contents(),
-        *,
-        agent: str = "",
-        parts: Sequence[dict[str, Any]] = (),
-    ) -> Receipt:
+    def add(self, run_id: str, told: Payload | Brief, *, agent: str = "") -> Receipt:
         """Keep what a run is told; the same text for the same run again is the same receipt.
 
         To be called before the run begins: what a run is told counts when it is recorded. Raises InvalidInput for a blank
         run_id.
         """
-        data = {**contents.to_json(), "parts": list(parts)}
+        parts = told.parts_json() if isinstance(told, Payload) else []
+        data = {**told.contents.to_json(), "parts": parts}
         row = (
-            self.store.namespace, checked_name("run_id", run_id), checked_text("agent", agent), payload_hash(text),
-            len(text.encode()), json.dumps(data, ensure_ascii=False), moment_text(self.store.now()),
+            self.store.namespace, checked_name("run_id", run_id), checked_text("agent", agent), text_hash(told.text),
+            len(told.text.encode()), json.dumps(data, ensure_ascii=False), moment_text(self.store.now()),
         )  # fmt: skip
         with self.store.write() as db:
             sql = "INSERT OR IGNORE INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -117,7 +117,9 @@ def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match])
         shared = wanted & set(tokens(about))
         if links or (len(shared) >= _FEWEST_SHARED and len(shared) >= _LEAST_SHARED * len(wanted)):
             score = links * _LINK + len(shared) / max(len(wanted), 1)
-            why = f"{links} recalled runs tie it to the task" if links else f"shares {len(shared)} words with the task"
+            why = (
+                f"recalled runs tie it to the task: {links}" if links else f"words shared with the task: {len(shared)}"
+            )
             found.append((version, score, why))
     suspects = {draft.name for draft in library.drafts() if draft.flag.get("convicted")} if found else set()
     found.sort(key=lambda row: (-row[1], row[0].name))
