@@ -27,7 +27,7 @@ _ITEM = re.compile(
 )
 """How a line of a block reads, whatever it was indented, numbered or quoted with."""
 _BRIEF_LINE = re.compile(
-    r'\(left out for want of room: \d|== [A-Za-z ()]+ ==|\d+\. \[(?:established|provisional)\] \\?"|- `[^`\n]{1,64}` — |\d+\. skill `[a-z0-9-]+` \(version \d'
+    r'\(left out for want of room: \d|== [A-Za-z ()]+ ==|\d+\. \[(?:established|provisional)\] \\?"|- `[^`\n]{1,64}` —|\d+ runs followed it: |no run has followed it yet|\d+\. skill `[a-z0-9-]+`'
 )
 """How the lines of a brief read that are none of the above."""
 _RESULTS = {True: "worked", False: "failed", None: "nobody has said"}
@@ -65,11 +65,13 @@ SKILLS_INTRO = (
     "Read one before you follow it. The counts are of runs that followed it as it is now, by how those runs ended."
 )
 _SENTENCES = (LEARNED_INTRO, PROPOSE, HELP, WORKED_INTRO, FAILED_INTRO, UNKNOWN_INTRO, SKILLS_INTRO)
+_TICKED_BEGINNING = re.compile(r"(?:- |\d+\. skill )`[^`\n]{0,64}(?:`(?: —?)?)?$")
 _NUMBER = re.compile(r"^\d+\.? ?")
 _STARTS = (
 *_SENTENCES, *(f"== {title} ==" for title in TITLES.values()),
-    'situation: "', "result: ", "tools used: ", "skills used: ", 'outcome: "', "[established] ", "[provisional] ", "skill `",
-    "(left out for", CLOSING[:-1],
+    'situation: "', "result: worked, says the agent itself", "result: failed", "result: nobody has said", "tools used: ",
+    "skills used: ", 'outcome: "', "[established] ", "[provisional] ", "skill `", "runs followed it: ", "no run has followed it yet",
+    "(left out for want of room: ", CLOSING[:-1],
 )  # fmt: skip
 """How the lines of a block begin, for telling one of which only the beginning is there."""
 _OPENERS = tuple(sentence.split("{", 1)[0] for sentence in _SENTENCES)
@@ -222,8 +224,10 @@ def _looks_like_a_block(line: str) -> bool:
 
 def _is_cut_off(lines: Sequence[str], at: int) -> bool:
     """Whether the text ends with this line, and the line is how one of a block's begins."""
-    rest = _NUMBER.sub("", lines[at].strip(_QUOTING))
-    return at == len(lines) - 1 and bool(lines[at].strip(_QUOTING)) and any(start.startswith(rest) for start in _STARTS)
+    line = lines[at].strip(_QUOTING)
+    rest = _NUMBER.sub("", line)
+    begins = any(start.startswith(rest) for start in _STARTS) or bool(_TICKED_BEGINNING.search(lines[at]))
+    return at == len(lines) - 1 and bool(line) and begins
 
 
 def _strip_inline(line: str) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from experience.backends.keyword import KeywordBackend
 from experience.learn.evidence import Citation
 from experience.learn.learnings import Learnings
 from experience.learn.skill import Skill
-from experience.recalled import CLOSING, OPENING, TITLES
+from experience.recalled import CLOSING, OPENING, TITLES, strip_recalled
 from experience.tell.brief import BLOCKERS, Blocker, BriefPolicy, brief, laid_out
 from experience.tell.budget import count_bytes
 from experience.tell.receipts import Receipts
@@ -317,6 +317,19 @@ def test_a_brief_that_is_fed_back_fifty_times_does_not_grow_the_store_by_one_cop
     assert len(learnings.all()) == 1
     assert len(told.recall(TASK, 60)) == 4, "fifty copies are one"
     assert abs(len(brief(told, TASK).text) - size) < 300
+
+
+def test_a_brief_that_is_cut_short_anywhere_is_taken_out(told, tmp_path):
+    Learnings(told.store).propose("the flag skips tests")
+    approve(told, "deploy-shop", "Deploy the shop to production or staging", tmp_path)
+    told.record(Episode(TASK, "x", (), ("deploy-shop",), success=True))
+    approve(told, "deploy-all", "Deploy the shop to production and staging", tmp_path)
+    text = brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS, budget=800)).text
+    assert "followed it" in text
+    assert "left out" in brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS, budget=420)).text
+    for whole in (text, brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS, budget=420)).text):
+        for at in range(len(OPENING) + 4, len(whole) + 1):
+            assert strip_recalled(f"mine\n{whole[:at]}")[0].strip() == "mine", whole[:at][-60:]
 
 
 def test_what_is_laid_out_of_nothing_is_how_to_propose():
