@@ -51,7 +51,7 @@ PROPOSE = (
     "If this run shows something durable that later runs can use, propose it with {tool}: one plain sentence, its impact rated "
     "high, medium or low. Leave out what holds for this task only. What you propose is told to later runs, and "
     "lapses unless other runs find it again. Do not repeat in any wording what is listed as learned; where a listed item is wrong "
-    "or incomplete, propose a correction of it by its number instead."
+    "or incomplete, propose a correction instead that quotes it."
 )
 HELP = (
     "Go on by yourself where you can, and say what you assumed. Never work around a permission that was denied. Where a blocker "

@@ -239,6 +239,18 @@ def test_what_was_corrected_stands_again_when_its_correction_lapses_or_is_reject
     assert state(learnings, 1) == before
 
 
+def test_a_learning_is_found_by_its_words_as_a_run_is_told_them(learnings):
+    learnings.propose("The  queue\nholds ten jobs")
+    learnings.propose("The queue is slow at noon", agent="scout")
+    assert learnings.find("The queue holds ten jobs").id == 1
+    assert learnings.find("the queue holds ten jobs.").id == 1
+    assert learnings.find("2").id == 2
+    learnings.propose("The linter wants tabs in makefiles", agent="scout")
+    assert learnings.find("The linter wants tabs in makefiles", "scout").id == 3
+    with pytest.raises(NotFound, match="no learning that is told says"):
+        learnings.find("The linter wants tabs in makefiles")
+
+
 def test_corrections_can_be_corrected(learnings):
     learnings.propose("The queue holds ten jobs")
     learnings.correct(1, "The queue holds twenty jobs")

@@ -63,7 +63,7 @@ def test_what_a_budget_cut_from_the_payload_is_not_in_its_receipt(memory, told):
 
     assert payload.cost <= 220
     for item in receipt.contents.told:
-        assert item.part != "learnings" or f"(learning {item.id})" in payload.text
+        assert item.part != "learnings" or Learnings(memory.store).get(item.id).text in payload.text
     assert len(receipt.contents.told) < len(whole.contents.told)
     assert {(i.part, i.id) for i in (*receipt.contents.told, *receipt.contents.left_out)} == {(i.part, i.id) for i in whole.contents.told}  # fmt: skip
 

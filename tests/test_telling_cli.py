@@ -218,6 +218,8 @@ def test_learnings_are_proposed_corrected_decided_and_listed(command):
     assert "not taken" in command.remarks
     assert json.loads(command("learn", "propose", "x" * 401, "--json", code=1))["reply"] == "Malformed"
     assert "in the place of learning 1" in command("learn", "correct", "1", "-", stdin="The queue holds twenty jobs\n")
+    command("learn", "correct", "something that nobody is told", "x y z", code=1)
+    assert "no learning that is told says" in command.remarks
     assert "provisional" in command("learn", "list")
     assert "corrected" not in command("learn", "list")
     assert "corrected" in command("learn", "list", "--all")

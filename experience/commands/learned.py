@@ -59,15 +59,17 @@ def propose(settings: Settings, /, text: str, **said: Any) -> None:
 
 
 @learn.command()
-@click.argument("id", type=int)
+@click.argument("which")
 @click.argument("text")
 @proposing
 @wants_json
 @click.pass_obj
-def correct(settings: Settings, /, id: int, text: str, **said: Any) -> None:
-    """Say what is so in the place of learning ID. Exit code 1 when it is not taken."""
+def correct(settings: Settings, /, which: str, text: str, **said: Any) -> None:
+    """Say what is so in the place of a learning: WHICH is its id or its words. Exit code 1 when it is not taken."""
     with settings.store() as store:
-        _answer(settings, _learnings(store).correct(id, text_from(text), **said))
+        learnings = _learnings(store)
+        old = learnings.find(which, said["agent"])
+        _answer(settings, learnings.correct(old.id, text_from(text), **said))
 
 
 @learn.command()

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from experience.episode import checked_text, moment_from, moment_text
-from experience.errors import InvalidInput, NotFound
+from experience.errors import InvalidInput, NotFound, shown
 from experience.learn.claims import objection, same_claim
 from experience.learn.replies import (
     Confirmed,
@@ -137,6 +137,21 @@ class Learnings:
             if others and others[0].state == "rejected":
                 return Refused(others[0].id)
             return Corrected(self._add(old.agent, text, impact, id, run_id, by), id)
+
+    def find(self, which: str, agent: str = "") -> Learning:
+        """A learning by its id or by its words, as a run is told them; of those that an agent is told, the nearest in words.
+
+        Raises NotFound.
+        """
+        if which.strip().isdecimal():
+            return self.get(int(which))
+        said = " ".join(which.split())
+        told = self.active(agent)
+        exact = [one for one in told if " ".join(one.text.split()) == said]
+        found = exact or [one for one in told if same_claim(one.text, said)]
+        if not found:
+            raise NotFound(f"no learning that is told says {shown(which)}; see: experience learn list")
+        return found[0]
 
     # -- a person's part -------------------------------------------------------------------------------------------------
 

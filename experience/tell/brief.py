@@ -195,8 +195,7 @@ def _learned(ranked: Sequence[tuple[float | None, Learning]], number: int) -> _B
         Item("learnings", at, one.id, standing=one.standing, score=score) for at, (score, one) in enumerate(ranked, 1)
     ]
     lines = [
-        f"{at}. [{one.standing}] {recalled.as_data(_flat(one.text))} (learning {one.id})"
-        for at, (_, one) in enumerate(ranked[:number], 1)
+        f"{at}. [{one.standing}] {recalled.as_data(_flat(one.text))}" for at, (_, one) in enumerate(ranked[:number], 1)
     ]
     return _block("learnings", lines, items, number)
 
@@ -216,7 +215,7 @@ def _skills(skills: Sequence[FittingSkill], number: int, longest: int) -> _Block
     ]
     lines = []
     for at, one in enumerate(skills[:number], 1):
-        description = recalled.as_data(_flat(one.version.description)[:longest])
+        description = recalled.as_data(_flat(one.description)[:longest])
         lines.append(
             f"{at}. skill `{one.version.name}` (version {one.version.number}): {description}\n   {_health(one)}"
         )

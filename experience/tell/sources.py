@@ -6,11 +6,14 @@ settled by what was recorded and never by which was recorded first, so that equa
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 
+from experience.errors import InvalidSkill
 from experience.learn.counts import Counts, followed_skill
 from experience.learn.learnings import Learning, Learnings
 from experience.learn.library import SkillLibrary
+from experience.learn.skill import Skill
 from experience.learn.versions import Version
 from experience.memory import Memory
 from experience.protocols import Filter, Match
@@ -19,7 +22,7 @@ from experience.tokens import has_words, query_terms, tokens
 _FEWEST_SHARED = 2  # words that a skill has to share with the task, when nothing else ties them
 _LEAST_SHARED = 1 / 3  # and the share of the task's words that those have to be
 _LINK = 1.0  # what a recalled run that followed a skill, or that it was built on, counts for
-_HEAD = 1500  # characters of a skill that say what it is about
+_HEAD = 1500  # bytes of a skill at most that say what it is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class FittingSkill:
     """A skill that fits a task, with how the runs ended that followed it as it is."""
 
     version: Version
+    description: str
     followed: Counts
     suspected: bool
     """A revision waits because runs convicted it."""
@@ -64,7 +68,7 @@ def sources_for(memory: Memory, task: str, agent: str, worked: int, failed: int,
         tuple(confirmed),
         tuple(lost),
         tuple(sorted(open_ended.values(), key=_rank)[:unknown]),
-        tuple(_fitting(memory, task, near, confirmed)[:skills]),
+        tuple(_fitting(memory, task, near, confirmed, skills)),
     )
 
 
@@ -91,7 +95,7 @@ def by_task(learnings: Sequence[Learning], task: str) -> list[tuple[float, Learn
 
 def _best(memory: Memory, task: str, k: int, where: Filter) -> list[Match]:
     """The k best, and where the last of them has equals, those whose words come first among all of these."""
-    depth = k
+    depth = 2 * k
     while k:
         found = memory.recall(task, depth + 1, where)
         if len(found) <= depth or found[k - 1].score > found[depth].score:
@@ -105,16 +109,15 @@ def _rank(match: Match) -> tuple[object, ...]:
     return -match.score, -match.record.began.timestamp(), episode.situation, episode.outcome, episode.tools, match.id
 
 
-def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match]) -> list[FittingSkill]:
-    """Skills in use that recalled runs tie to the task, or that share enough of its words; best first."""
+def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match], most: int) -> list[FittingSkill]:
+    """At most so many skills in use that recalled runs tie to the task, or that share enough of its words; best first."""
     library = SkillLibrary(memory.store)
     wanted = set(query_terms(task))
     followed = [match.episode.skills for match in worked]
     found = []
     for version in library.skills():
         links = sum(version.name in skills for skills in followed) + len(near & set(version.citation.worked))
-        about = f"{version.name} {version.content[:_HEAD].decode(errors='ignore')}"
-        shared = wanted & set(tokens(about))
+        shared = wanted & _about(version.content)
         if links or (len(shared) >= _FEWEST_SHARED and len(shared) >= _LEAST_SHARED * len(wanted)):
             score = links * _LINK + len(shared) / max(len(wanted), 1)
             why = (
@@ -126,10 +129,27 @@ def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match])
     return [
         FittingSkill(
             version,
+            _description(version.content),
             followed_skill(memory.store, version.name, version.at),
             version.name in suspects,
             round(score, 6),
             why,
         )
-        for version, score, why in found
+        for version, score, why in found[:most]
     ]
+
+
+@lru_cache(maxsize=1024)
+def _description(content: bytes) -> str:
+    """A skill's description, empty where somebody had put something else in its place."""
+    try:
+        return Skill.parse(content).description
+    except InvalidSkill:
+        return ""
+
+
+@lru_cache(maxsize=1024)
+def _about(content: bytes) -> frozenset[str]:
+    """The words that say what a skill is for: those of its frontmatter, name and description above all."""
+    head = content[:_HEAD].decode(errors="ignore")
+    return frozenset(tokens(head.removeprefix("---").split("\n---", 1)[0]))
