@@ -18,8 +18,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "Backend": "protocols",
     "BadReply": "errors",
+    "Blocker": "tell.brief",
+    "Brief": "tell.brief",
+    "brief": "tell.brief",
+    "BriefPolicy": "tell.brief",
     "command_model": "learn.models",
     "Complete": "learn.distill",
+    "compose": "tell.compose",
     "Cost": "episode",
     "current_run": "tracing",
     "distill": "learn.distill",
@@ -36,11 +41,13 @@ _HOMES = {
     "HealthPolicy": "learn.health",
     "Hit": "protocols",
     "import_lines": "transfer",
+    "IncludeError": "errors",
     "InvalidEpisode": "errors",
     "InvalidInput": "errors",
     "InvalidSkill": "errors",
     "Label": "protocols",
     "LABEL_CLASSES": "protocols",
+    "Learnings": "learn.learnings",
     "Match": "protocols",
     "Memory": "memory",
     "MissingPackage": "errors",
@@ -49,8 +56,10 @@ _HOMES = {
     "note_skill": "tracing",
     "NotFound": "errors",
     "parse_founding": "text",
+    "Payload": "tell.compose",
     "propose": "learn.oversight",
     "quoted": "recalled",
+    "Receipts": "tell.receipts",
     "Record": "protocols",
     "Recorder": "tracing",
     "RevisePolicy": "learn.revise",
@@ -74,6 +83,9 @@ __all__ = [
     "LABEL_CLASSES",
     "Backend",
     "BadReply",
+    "Blocker",
+    "Brief",
+    "BriefPolicy",
     "Complete",
     "Cost",
     "DistillPolicy",
@@ -85,16 +97,20 @@ __all__ = [
     "Filter",
     "HealthPolicy",
     "Hit",
+    "IncludeError",
     "InvalidEpisode",
     "InvalidInput",
     "InvalidSkill",
     "Label",
+    "Learnings",
     "Match",
     "Memory",
     "MissingPackage",
     "ModelError",
     "NewerSchema",
     "NotFound",
+    "Payload",
+    "Receipts",
     "Record",
     "Recorder",
     "RevisePolicy",
@@ -110,7 +126,9 @@ __all__ = [
     "ToolCall",
     "ToolDenied",
     "ToolTrace",
+    "brief",
     "command_model",
+    "compose",
     "current_run",
     "distill",
     "distill_all",
@@ -131,6 +149,7 @@ if TYPE_CHECKING:
         BadReply,
         EncoderError,
         ExperienceError,
+        IncludeError,
         InvalidEpisode,
         InvalidInput,
         InvalidSkill,
@@ -148,6 +167,7 @@ if TYPE_CHECKING:
     from experience.learn.folder import SkillFolder
     from experience.learn.gate import DistillPolicy
     from experience.learn.health import HealthPolicy, skill_health
+    from experience.learn.learnings import Learnings
     from experience.learn.library import SkillLibrary
     from experience.learn.models import command_model
     from experience.learn.oversight import health_of_skills, propose
@@ -157,6 +177,9 @@ if TYPE_CHECKING:
     from experience.protocols import LABEL_CLASSES, Backend, Encoder, Filter, Hit, Label, Match, Record
     from experience.recalled import quoted
     from experience.store import SqliteStore
+    from experience.tell.brief import Blocker, Brief, BriefPolicy, brief
+    from experience.tell.compose import Payload, compose
+    from experience.tell.receipts import Receipts
     from experience.text import parse_founding
     from experience.tracing import Recorder, Run, SkillTrace, ToolCall, ToolTrace, current_run, note_skill, traced
     from experience.transfer import export_lines, import_lines

@@ -147,8 +147,8 @@ def m003_skills(db: Database) -> None:
     )
 
 
-def m004_what_runs_are_told(db: Database) -> None:
-    """Learnings as logs, and receipts of what runs were told. A receipt cites ids, never the words of a run."""
+def m004_learnings(db: Database) -> None:
+    """Learnings as logs, and which runs were told them."""
     _run(
         db,
         # A learning is its events: the last of them is how it stands, but for the runs that were told it since.
@@ -178,19 +178,6 @@ def m004_what_runs_are_told(db: Database) -> None:
         )
         """,
         "CREATE INDEX learning_events_by_learning ON learning_events (learning_id, id)",
-        """
-        CREATE TABLE receipts (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            namespace TEXT NOT NULL,
-            run_id TEXT NOT NULL,
-            agent TEXT NOT NULL,
-            hash TEXT NOT NULL,
-            bytes INTEGER NOT NULL,
-            contents TEXT NOT NULL,
-            at TEXT NOT NULL,
-            UNIQUE (namespace, run_id, hash)
-        )
-        """,
         # A run that was told a learning and was then recorded; the event is the one that it used up a run of.
         """
         CREATE TABLE tellings (
@@ -205,6 +192,26 @@ def m004_what_runs_are_told(db: Database) -> None:
         """,
         "CREATE INDEX tellings_by_event ON tellings (event_id)",
         "CREATE INDEX tellings_by_run ON tellings (namespace, run_id) WHERE run_id IS NOT NULL",
+    )
+
+
+def m005_what_runs_are_told(db: Database) -> None:
+    """Receipts of what runs were told: ids, never the words of a run."""
+    _run(
+        db,
+        """
+        CREATE TABLE receipts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            run_id TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            contents TEXT NOT NULL,
+            at TEXT NOT NULL,
+            UNIQUE (namespace, run_id, hash)
+        )
+        """,
         # That there was a run, and nothing of it: what was told once cannot be told again, and that is said.
         """
         CREATE TABLE tombstones (
@@ -231,7 +238,7 @@ def m004_what_runs_are_told(db: Database) -> None:
     )
 
 
-_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills, m004_what_runs_are_told)
+_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills, m004_learnings, m005_what_runs_are_told)
 
 _migrations = Migrations("hardwon")
 for _step in _HISTORY:

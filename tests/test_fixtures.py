@@ -71,7 +71,7 @@ def test_the_learnings_and_receipts_in_an_old_file_are_what_they_were(path):
     from experience.learn.learnings import Learnings
     from experience.tell.receipts import Receipts
 
-    shutil.copy(ROOT / "tests" / "fixtures" / "schema-m004.db", path)
+    shutil.copy(ROOT / "tests" / "fixtures" / "schema-m005.db", path)
     with SqliteStore(path) as store:
         learnings = Learnings(store)
         assert [(one.id, one.agent, one.state, one.runs_left) for one in learnings.all()] == [

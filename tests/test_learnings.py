@@ -12,7 +12,8 @@ from strategies import texts
 from experience import Episode, InvalidInput, NotFound, SqliteStore
 from experience.learn.claims import objection, same_claim
 from experience.learn.counts import Counts, told_learnings
-from experience.learn.learnings import CONFIRM_AFTER, MAX_TEXT, PROVISIONAL_RUNS, Learnings
+from experience.learn.learning import CONFIRM_AFTER, MAX_TEXT, PROVISIONAL_RUNS
+from experience.learn.learnings import Learnings
 from experience.learn.replies import (
     Confirmed,
     Corrected,

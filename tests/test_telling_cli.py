@@ -255,6 +255,6 @@ def test_no_hostile_text_reaches_a_terminal_or_a_payload_as_it_is(command, instr
 
 def exit_code_of(text):
     from experience.learn.claims import objection
-    from experience.learn.learnings import MAX_TEXT
+    from experience.learn.learning import MAX_TEXT
 
     return 1 if len(f"({text})") > MAX_TEXT or objection(f"({text})") else 0

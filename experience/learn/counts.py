@@ -10,6 +10,8 @@ from datetime import datetime
 from experience.episode import moment_text
 from experience.store import SqliteStore
 
+MOST_FOLLOWERS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -48,13 +50,15 @@ def told_learnings(store: SqliteStore) -> dict[int, Counts]:
 
 
 def followed_skill(store: SqliteStore, name: str, since: datetime) -> Counts:
-    """How the runs ended that followed a skill and were recorded at or after a moment."""
+    """How the last runs ended, MOST_FOLLOWERS of them at most, that followed a skill and were recorded since a moment."""
     sql = f"""
-        SELECT {_ENDS} FROM followed f JOIN episodes e ON e.id = f.episode_id {_LABELLED}
-        WHERE f.namespace = ? AND f.skill = ? AND e.recorded_at >= ? AND (e.expires_at IS NULL OR e.expires_at > ?)
+        SELECT {_ENDS} FROM (
+            SELECT episode_id FROM followed WHERE namespace = ? AND skill = ? ORDER BY episode_id DESC LIMIT ?
+        ) f JOIN episodes e ON e.id = f.episode_id {_LABELLED}
+        WHERE e.recorded_at >= ? AND (e.expires_at IS NULL OR e.expires_at > ?)
     """
     moments = moment_text(since), moment_text(store.now())
-    return _counts(*store.read(sql, (store.namespace, name, *moments))[0])
+    return _counts(*store.read(sql, (store.namespace, name, MOST_FOLLOWERS, *moments))[0])
 
 
 def _counts(worked: int, failed: int, total: int) -> Counts:

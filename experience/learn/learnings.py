@@ -6,14 +6,23 @@ learning is a log of events: nothing is changed, and how it stood at any moment 
 and in what words, is decided elsewhere.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from experience.episode import checked_text, moment_from, moment_text
 from experience.errors import InvalidInput, NotFound, shown
 from experience.learn.claims import objection, same_claim
+from experience.learn.learning import (
+    CONFIRM_AFTER,
+    IMPACTS,
+    MAX_TEXT,
+    PROVISIONAL_RUNS,
+    SELECT_LEARNINGS,
+    Event,
+    Learning,
+    aged,
+    learning_from,
+)
 from experience.learn.replies import (
     Confirmed,
     Corrected,
@@ -29,64 +38,8 @@ from experience.learn.replies import (
 )
 from experience.store import SqliteStore
 
-CONFIRM_AFTER = 3  # rediscoveries
-PROVISIONAL_RUNS = 20  # runs that are told a learning before it lapses
-MAX_TEXT = 400  # characters
-IMPACTS = ("low", "medium", "high")
-STATES = ("provisional", "confirmed", "lapsed", "rejected", "corrected")
-ACTIVE = ("provisional", "confirmed")
-
 # Of several that say the same, the one that decides: what a person rejected first, then what is told.
 _DECIDING = {"rejected": 0, "provisional": 1, "confirmed": 1, "corrected": 2, "lapsed": 3}
-
-
-@dataclass(frozen=True, slots=True)
-class Learning:
-    """A learning as it stands, or stood at some moment."""
-
-    id: int
-    agent: str
-    """Whose it is; empty when it is for every agent of the namespace."""
-    text: str
-    impact: str
-    """One of IMPACTS."""
-    state: str
-    """One of STATES; of those ACTIVE are told."""
-    proposals: int
-    runs_left: int
-    """How many more runs may be told it before it lapses; 0 for one that does not."""
-    first_at: datetime
-    last_at: datetime
-    corrects: int | None = None
-    """The learning in whose place it stands."""
-    corrected_by: int | None = None
-    event: int = 0
-    """The event that it stands by."""
-
-    @property
-    def active(self) -> bool:
-        """Whether it is told."""
-        return self.state in ACTIVE
-
-    @property
-    def standing(self) -> str:
-        """What a run is told of it: established or provisional."""
-        return "established" if self.state == "confirmed" else "provisional"
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to a learning, and how it stood after it."""
-
-    at: datetime
-    what: str
-    """proposed, rediscovered, confirmed, rejected, corrected (by another learning), told (to a run) or lapsed."""
-    text: str
-    state: str
-    runs_left: int
-    run_id: str | None
-    by: str
-    note: str
 
 
 class Learnings:
@@ -190,7 +143,7 @@ class Learnings:
             events.append(Event(moment_from(at, "at"), what, text, state, runs_left, run_id, by, note))
             told = self.store.read("SELECT run_id, at FROM tellings WHERE event_id = ? ORDER BY id", (event,))
             for number, (run, when) in enumerate(told, 1):
-                left, state_then = _aged(state, runs_left, number)
+                left, state_then = aged(state, runs_left, number)
                 moment = moment_from(when, "at")
                 events.append(Event(moment, "told", "", state_then, left, run, "", ""))
                 if state_then == "lapsed" and number == runs_left:
@@ -275,8 +228,10 @@ class Learnings:
         """Learnings oldest first, each by its last event and the runs that were told it since, corrections applied."""
         until = "9999" if at is None else moment_text(at)
         mine, parameters = ("", []) if agent is None else ("AND l.agent IN ('', ?)", [agent])
-        rows = self.store.read(_SELECT.format(mine=mine), (until, until, self.store.namespace, *parameters, until))
-        found = [_learning_from(row) for row in rows]
+        rows = self.store.read(
+            SELECT_LEARNINGS.format(mine=mine), (until, until, self.store.namespace, *parameters, until)
+        )
+        found = [learning_from(row) for row in rows]
         standing = {one.id: one for one in found}
         for one in reversed(found):  # a correction is younger than what it corrects, and is settled before it
             by = standing[one.id]
@@ -284,31 +239,6 @@ class Learnings:
             if old is not None and old.active and (by.active or by.state == "corrected"):
                 standing[old.id] = replace(old, state="corrected", corrected_by=by.id)
         return [standing[one.id] for one in found]
-
-
-_SELECT = """
-    SELECT l.id, l.agent, l.corrects, e.id, e.text, e.impact, e.state, e.proposals, e.runs_left, e.at,
-        (SELECT min(at) FROM learning_events WHERE learning_id = l.id),
-        CASE e.runs_left WHEN 0 THEN 0 ELSE (SELECT count(*) FROM tellings WHERE event_id = e.id AND at <= ?) END
-    FROM learnings l JOIN learning_events e
-        ON e.id = (SELECT max(id) FROM learning_events WHERE learning_id = l.id AND at <= ?)
-    WHERE l.namespace = ? {mine} AND e.at <= ? ORDER BY l.id
-"""
-
-
-def _learning_from(row: Sequence[Any]) -> Learning:
-    id, agent, corrects, event, text, impact, state, proposals, runs_left, at, first_at, told = row
-    left, state = _aged(state, runs_left, told)
-    first, last = moment_from(first_at, "at"), moment_from(at, "at")
-    return Learning(id, agent, text, impact, state, proposals, left, first, last, corrects, event=event)
-
-
-def _aged(state: str, runs_left: int, told: int) -> tuple[int, str]:
-    """How many runs are left, and the state, after so many were told it."""
-    if state != "provisional":
-        return 0, state
-    left = max(runs_left - told, 0)
-    return left, state if left else "lapsed"
 
 
 def _refusal(text: str, impact: str) -> Malformed | Unacceptable | None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from experience.episode import moment_text
 from experience.learn.counts import Counts
-from experience.learn.learnings import Event, Learning
+from experience.learn.learning import Event, Learning
 from experience.learn.replies import Reply
 from experience.printing import shortened
 from experience.screen import visible

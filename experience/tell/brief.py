@@ -12,7 +12,7 @@ from datetime import datetime
 
 from experience import recalled
 from experience.errors import InvalidInput
-from experience.learn.learnings import Learning
+from experience.learn.learning import Learning
 from experience.memory import Memory
 from experience.protocols import Match
 from experience.tell.budget import Count, estimate_tokens, fair_shares

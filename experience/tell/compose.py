@@ -214,7 +214,7 @@ _HAZARDS = {
 
 def _brief(brief: str | Brief) -> _Section:
     text = (brief.text if isinstance(brief, Brief) else brief).strip()
-    return _paragraph(_guarded("brief", text, lambda line: _title(line) in (BODY_TITLE, MEMORY_TITLE)))
+    return _paragraph(_guarded("brief", text, _poses_as_asked))
 
 
 def _brief_within(brief: str | Brief, share: int, count: Count) -> tuple[_Section, Brief | None]:
@@ -273,6 +273,11 @@ def _poses(line: str) -> bool:
 def _poses_as_ours(line: str) -> bool:
     """Whether it is a heading that only this module and the brief write; others may be an author's own."""
     return bool(_MAY_POSE.search(line)) and (_title(line) in _RESERVED or _is_mark(_seen(line)))
+
+
+def _poses_as_asked(line: str) -> bool:
+    """Whether it is a heading that only this module writes."""
+    return bool(_MAY_POSE.search(line)) and _title(line) in (BODY_TITLE, MEMORY_TITLE)
 
 
 def _title(line: str) -> str:

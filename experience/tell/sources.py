@@ -11,7 +11,8 @@ from math import log
 
 from experience.errors import InvalidSkill
 from experience.learn.counts import Counts, followed_skill
-from experience.learn.learnings import Learning, Learnings
+from experience.learn.learning import Learning
+from experience.learn.learnings import Learnings
 from experience.learn.library import SkillLibrary
 from experience.learn.skill import Skill
 from experience.learn.versions import Version

@@ -1,0 +1,90 @@
+"""A learning as it stands, worked out of its events and of the runs that were told it since the last of them. Values only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from experience.episode import moment_from
+
+CONFIRM_AFTER = 3  # rediscoveries
+PROVISIONAL_RUNS = 20  # runs that are told a learning before it lapses
+MAX_TEXT = 400  # characters
+IMPACTS = ("low", "medium", "high")
+STATES = ("provisional", "confirmed", "lapsed", "rejected", "corrected")
+ACTIVE = ("provisional", "confirmed")
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A learning as it stands, or stood at some moment."""
+
+    id: int
+    agent: str
+    """Whose it is; empty when it is for every agent of the namespace."""
+    text: str
+    impact: str
+    """One of IMPACTS."""
+    state: str
+    """One of STATES; of those ACTIVE are told."""
+    proposals: int
+    runs_left: int
+    """How many more runs may be told it before it lapses; 0 for one that does not."""
+    first_at: datetime
+    last_at: datetime
+    corrects: int | None = None
+    """The learning in whose place it stands."""
+    corrected_by: int | None = None
+    event: int = 0
+    """The event that it stands by."""
+
+    @property
+    def active(self) -> bool:
+        """Whether it is told."""
+        return self.state in ACTIVE
+
+    @property
+    def standing(self) -> str:
+        """What a run is told of it: established or provisional."""
+        return "established" if self.state == "confirmed" else "provisional"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a learning, and how it stood after it."""
+
+    at: datetime
+    what: str
+    """proposed, rediscovered, confirmed, rejected, corrected (by another learning), told (to a run) or lapsed."""
+    text: str
+    state: str
+    runs_left: int
+    run_id: str | None
+    by: str
+    note: str
+
+
+SELECT_LEARNINGS = """
+    SELECT l.id, l.agent, l.corrects, e.id, e.text, e.impact, e.state, e.proposals, e.runs_left, e.at,
+        (SELECT min(at) FROM learning_events WHERE learning_id = l.id),
+        CASE e.runs_left WHEN 0 THEN 0 ELSE (SELECT count(*) FROM tellings WHERE event_id = e.id AND at <= ?) END
+    FROM learnings l JOIN learning_events e
+        ON e.id = (SELECT max(id) FROM learning_events WHERE learning_id = l.id AND at <= ?)
+    WHERE l.namespace = ? {mine} AND e.at <= ? ORDER BY l.id
+"""
+
+
+def learning_from(row: Sequence[Any]) -> Learning:
+    """The learning in a row of SELECT_LEARNINGS, but for what corrects it."""
+    id, agent, corrects, event, text, impact, state, proposals, runs_left, at, first_at, told = row
+    left, state = aged(state, runs_left, told)
+    first, last = moment_from(first_at, "at"), moment_from(at, "at")
+    return Learning(id, agent, text, impact, state, proposals, left, first, last, corrects, event=event)
+
+
+def aged(state: str, runs_left: int, told: int) -> tuple[int, str]:
+    """How many runs are left, and the state, after so many were told it."""
+    if state != "provisional":
+        return 0, state
+    left = max(runs_left - told, 0)
+    return left, state if left else "lapsed"
