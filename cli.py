@@ -16,7 +16,7 @@ import click
 
 from experience import __version__
 from experience.backends import NAMES
-from experience.commands import learning, moving, reading, recording, skills
+from experience.commands import compacting, learning, moving, reading, recording, skills
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
 from experience.screen import visible
@@ -98,6 +98,7 @@ for _command in (
     learning.flags,
     learning.revise,
     skills.skills,
+    compacting.compact,
     reading.demo,
 ):
     main.add_command(_command)

@@ -16,7 +16,7 @@ JAPANESE = "デプロイは無事に終わり、夜中に誰も起こされま�
 THAI = "การติดตั้งเสร็จสมบูรณ์และบริการทั้งหมดทำงานตามปกติไม่มีใครต้องตื่นกลางดึก" * 4
 KOREAN = "배포가 잘 끝났고 밤에 아무도 깨울 필요가 없었습니다. 다음 단계로 넘어갑니다. " * 4
 PYTHON = "import os\nimport sys\n\n\ndef main():\n    for name in os.listdir():\n        sys.stdout.write(name)\n\n\nmain()\n"
-RUST = "use std::fs;\n\nfn main() {\n    let files = fs::read_dir(\".\").unwrap();\n    for file in files {\n        show(file);\n    }\n}\n"
+RUST = 'use std::fs;\n\nfn main() {\n    let files = fs::read_dir(".").unwrap();\n    for file in files {\n        show(file);\n    }\n}\n'
 DIFF = "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-old\n+new\n"
 LOG = "".join(f"2024-01-05T10:00:{second:02} INFO worker {second} took a job\n" for second in range(40))
 BRACKETS = "".join(f"[2024-01-05 10:00:{second:02}] worker {second} took a job\n" for second in range(40))
@@ -65,7 +65,7 @@ SAMPLES = [
     (Content.CODE, Content.CODE, RUST),
     (Content.CODE, Content.CODE, "# a comment\n# another comment\ndef f(x):\n    return x\n"),
     (Content.CODE, Content.CODE, '#include <stdio.h>\n\nint main(void) {\n  puts("hi");\n  return 0;\n}\n'),
-    (Content.CODE, Content.LOG, "     1\timport os\n     2\t\n     3\tdef f():\n     4\t    return os.getcwd()\n"),
+    (Content.CODE, Content.UNKNOWN, "     1\timport os\n     2\t\n     3\tdef f():\n     4\t    return os.getcwd()\n"),
     (Content.CODE, Content.TABLE, "#!/bin/sh\nset -e\ncat a | sort\nls | wc -l\n"),
     (Content.CODE, Content.CODE, "const a = 1;\nfunction go() {\n  return a;\n}\n"),
     (Content.PROSE, Content.PROSE, PROSE),
@@ -86,6 +86,7 @@ SAMPLES = [
     (Content.PROSE, Content.PROSE, "I can do that for you; please say which seat you would like to have.\n"),
     (Content.LINES, Content.TABLE, "cat names\ncat names | sort\nsort names | uniq\nls | wc -l\nps | head\nls\n"),
     (Content.LINES, Content.UNKNOWN, LISTING),
+    (Content.LINES, Content.UNKNOWN, "src\n├── a.py\n├── b.py\n├── c.py\n├── d.py\n└── e.py\n"),
     (Content.LINES, Content.PROSE, "total 8\n" + "-rw-r--r-- 1 ada staff 120 Jan  5 10:00 notes.txt\n" * 8),
     (Content.LINES, Content.PROSE, "".join(f"src/a.py:{n}: the lamp goes on again today\n" for n in range(9))),
     (Content.LINES, Content.UNKNOWN, "部署.txt\n说明.txt\n价格.txt\n订单.txt\n用户.txt\n"),

@@ -97,9 +97,13 @@ def _left(found: Sequence[Judged], budget: int, policy: CompactPolicy) -> list[L
     given = _fairly(found, budget, policy)
     left = [one.left(share, policy) for one, share in zip(found, given, strict=True)]
     return [
-        Left(one.text, fate=Fate.WHOLE) if now.fate is None and one.must_leave and one.cost > share else now
+        Left(one.text, fate=Fate.WHOLE) if now.fate is None and one.cost > share and _stays(one, policy) else now
         for one, now, share in zip(found, left, plain, strict=True)
     ]
+
+
+def _stays(one: Judged, policy: CompactPolicy) -> bool:
+    return one.must_leave and one.least_cost(policy.count) == one.cost
 
 
 def _fairly(found: Sequence[Judged], budget: int, policy: CompactPolicy) -> list[int]:

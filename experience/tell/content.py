@@ -37,7 +37,7 @@ _DIFF = re.compile(r"^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ \S|@@ -\
 _LATEX = re.compile(r"^\\(?:documentclass|begin\{document\}|(?:sub)?section\b|chapter\b)", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6} \S")
 _RULE = re.compile(r"^[ \t]*\|?[ \t:]*[-=]{3,}[ \t:]*(?:[|+][ \t:]*[-=]{2,}[ \t:]*)+[|+]?[ \t]*$", re.MULTILINE)
-_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌├╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
@@ -138,7 +138,7 @@ def _is_json(text: str) -> bool:
 
 def _is_json_lines(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
-    return len(lines) > 1 and lines[0].startswith(("{", "[", '"')) and all(map(_is_json, lines))
+    return len(lines) > 1 and _is_json(lines[0]) and _is_json(f"[{','.join(lines)}]")  # at once: several times as fast
 
 
 def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:

@@ -181,6 +181,8 @@ def _sections(data: bytes, limit: int) -> _Pieces:
             break
         lines.append(heading.group())
     after = b"".join(lines)
+    if not upto and not after:
+        return _head(data, limit)
     dropped = len(data) - upto - len(after)
     return _Pieces(data[:upto], gap(dropped), after, dropped, Place.MIDDLE)
 
