@@ -127,7 +127,7 @@ def accounted(text, strategy, limit):
         assert size_of(cut.text) < size
     if limit >= least(text):
         assert size_of(cut.text) <= max(limit, least(text))
-        assert size_of(cut.text) <= limit or cut.text == text and size <= limit
+        assert size_of(cut.text) <= limit or (cut.text == text and size <= limit)
     assert cut == shorten(text, strategy, limit)
 
 

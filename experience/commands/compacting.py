@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, print_json, remark, wants_json
+from experience.commands.common import Settings, count, print_json, remark, wants_json
 from experience.errors import InvalidInput
 from experience.screen import visible
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from experience.tell.messages import Conversation
 
 _MOST_BYTES = 64 * 2**20
+_TOO_DEEP = "the JSON is nested too deep to be messages"
 
 
 @click.command()
@@ -67,10 +68,10 @@ def compact(
     [said] = done.exchange.assistant if not messages else (None,)
     result = messages.with_exchange(done.exchange) if messages else said.text if isinstance(said, Text) else ""
     if settings.json:
-        print_json({"result": result, "report": _report(done, messages, tokens=tokens)})
+        _print({"result": result, "report": _report(done, messages, tokens=tokens)})
         return
     if messages:
-        print_json(result)
+        _print(result)
     else:
         _print_text(result)
     for line in _lines(done, messages, tokens=tokens):
@@ -106,7 +107,7 @@ def _messages(text: str) -> "Conversation | None":
             ) from error
         return None
     except RecursionError as error:
-        raise InvalidInput("the JSON is nested too deep to be messages") from error
+        raise InvalidInput(_TOO_DEEP) from error
     except ValueError as error:
         raise InvalidInput(f"the JSON holds a number that cannot be read: {error}") from error
     return Conversation.of(data)
@@ -129,6 +130,13 @@ def _policy(name: str, *, tokens: bool) -> Any:
 
     policy = FOUNDING if name == "founding" else DEFAULT
     return replace(policy, count=estimate_tokens) if tokens else policy
+
+
+def _print(data: object) -> None:
+    try:
+        print_json(data)
+    except RecursionError as error:
+        raise InvalidInput(_TOO_DEEP) from error
 
 
 def _print_text(text: str) -> None:
@@ -168,7 +176,10 @@ def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) 
     unit = "tokens" if tokens else "bytes"
     lines = [_line(change, one_text=messages is None) for change in done.changes]
     if messages and messages.waiting:
-        lines.append(f"the last {messages.waiting} messages were left alone: their calls are not all answered")
+        were = "was" if messages.waiting == 1 else "were"
+        lines.append(
+            f"{count(messages.waiting, 'message')} at the end {were} left alone: not every call is answered yet"
+        )
     lines.append(f"{done.before} {unit} before, {done.after} after, budget {done.budget}")
     if not done.fits:
         lines.append("this is over the budget: the rest cannot be cut; --offload DIR stores what must stay whole")
