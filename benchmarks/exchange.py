@@ -2,8 +2,8 @@
 
     python benchmarks/exchange.py
 
-The messages are made up: replies in prose, logs, listings, source code, JSON and Chinese, as tools answer, four kilobytes
-each. Reading them, deciding and putting the texts back is all counted; parsing the JSON that they came in is not. Each
+The messages are made up: prose, logs, listings, source code, documents, JSON and Chinese, as assistants and tools write,
+four kilobytes each. Reading them, deciding and putting the texts back is all counted; parsing the JSON that they came in is not. Each
 figure is the median of several rounds, rounds of one kind after another. The ratio does not depend much on the machine.
 """
 
@@ -22,7 +22,6 @@ from experience.tell.compact import DEFAULT, EXCHANGE_BUDGET_BYTES, FOUNDING, Co
 from experience.tell.messages import Conversation
 from experience.tell.offload import ContentStore
 
-EACH = 4_096  # bytes of one text
 KINDS = {
     "prose": "The deployment went well, and nobody had to be woken up at night. ",
     "log": "2024-01-05T10:00:00.123 INFO worker 7 took a job from the queue\n",
@@ -33,12 +32,12 @@ KINDS = {
 }
 
 
-def made_messages(size: int) -> list[dict[str, Any]]:
+def made_messages(size: int, each: int) -> list[dict[str, Any]]:
     """A question, and calls with their results in turn until all texts together have `size` bytes."""
-    rows = json.dumps([{"id": number, "name": "a name", "price": 1.5} for number in range(EACH // 44)])
-    texts = [(sample * EACH).encode()[:EACH].decode("utf-8", "ignore") for sample in KINDS.values()] + [rows]
+    rows = json.dumps([{"id": number, "name": "a name", "price": 1.5} for number in range(each // 40 + 1)])
+    texts = [(sample * each).encode()[:each].decode("utf-8", "ignore") for sample in KINDS.values()] + [rows]
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at all of it."}]
-    for turn in range(size // (2 * EACH)):
+    for turn in range(size // (2 * each)):
         call = {"id": f"call-{turn}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         reply = texts[turn % 3 * 2 % len(texts)]
         messages.append({"role": "assistant", "content": reply, "tool_calls": [call]})
@@ -80,12 +79,13 @@ def measured(messages: list[dict[str, Any]], budget: int, rounds: int) -> list[t
 
 @click.command()
 @click.option("--size", default=1_000_000, show_default=True, help="Bytes of text in all messages together.")
+@click.option("--each", default=4_096, show_default=True, help="Bytes of one text.")
 @click.option("--budget", default=EXCHANGE_BUDGET_BYTES, show_default=True, help="Bytes; a quarter of it in tokens.")
 @click.option("--rounds", default=9, show_default=True, help="How often each is measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def main(size: int, budget: int, rounds: int, as_json: bool) -> None:
+def main(size: int, each: int, budget: int, rounds: int, as_json: bool) -> None:
     """Print how long compacting takes, and as how many times json.dumps of the same messages."""
-    messages = made_messages(size)
+    messages = made_messages(size, each)
     figures = measured(messages, budget, rounds)
     base = figures[0][1]
     if as_json:

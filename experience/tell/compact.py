@@ -80,45 +80,71 @@ def compact(
     total = sum(costs.values())
     if total <= budget:
         return Compacted(exchange, budget, total, total)
-    found = {at: judged(texts[at] or "", cost, policy, store) for at, cost in costs.items()}
-    changes, after = [], 0
-    for (at, one), left in zip(found.items(), _left(list(found.values()), budget, policy), strict=True):
-        if left.fate:
+    lot = _Lot([text for text in texts if text], list(costs.values()), policy, store)
+    changes, after = [], total
+    for at, one, left in zip(costs, *lot.left(budget), strict=True):
+        if one and left and left.fate:
             changes.append(_change(exchange, at, one, left, _kept(one, left, store)))
-        after += one.cost if left.text is one.text else policy.count(left.text)
-        texts[at] = left.text
+            after += policy.count(left.text) - one.cost
+            texts[at] = left.text
     return Compacted(with_texts(exchange, texts), budget, total, after, tuple(changes))
 
 
-def _left(found: Sequence[Judged], budget: int, policy: CompactPolicy) -> list[Left]:
-    if policy.shares is Shares.EVEN:
-        return [one.left(budget // len(found), policy) for one in found]
-    plain = fair_shares([one.cost for one in found], budget)
-    given = _fairly(found, budget, policy)
-    left = [one.left(share, policy) for one, share in zip(found, given, strict=True)]
-    return [
-        Left(one.text, fate=Fate.WHOLE) if now.fate is None and one.cost > share and _stays(one, policy) else now
-        for one, now, share in zip(found, left, plain, strict=True)
-    ]
+class _Lot:
+    """The texts among which a budget is parted; only those that do not fit are judged, which takes the time."""
 
+    def __init__(
+        self, texts: Sequence[str], costs: Sequence[int], policy: CompactPolicy, store: ContentStore | None
+    ) -> None:
+        self._texts, self._costs, self._policy, self._store = texts, costs, policy, store
+        self._judged: list[Judged | None] = [None] * len(texts)
 
-def _stays(one: Judged, policy: CompactPolicy) -> bool:
-    return one.must_leave and one.least_cost(policy.count) == one.cost
+    def left(self, budget: int) -> tuple[list[Judged | None], list[Left | None]]:
+        """What was judged, and what is left of it; None for each text that fits."""
+        plain = self._even(budget) if self._policy.shares is Shares.EVEN else fair_shares(self._costs, budget)
+        given = plain if self._policy.shares is Shares.EVEN else self._fair(budget)
+        return self._judged, [
+            None if one is None else self._whole_or_less(one, share, wish)
+            for one, share, wish in zip(self._judged, given, plain, strict=True)
+        ]
 
+    def _even(self, budget: int) -> list[int]:
+        share = budget // len(self._costs)
+        for at, cost in enumerate(self._costs):
+            if cost > share:
+                self._judge(at)
+        return [share] * len(self._costs)
 
-def _fairly(found: Sequence[Judged], budget: int, policy: CompactPolicy) -> list[int]:
-    """A share for each: no less than it can be brought to, and no more than it needs."""
-    floors = [one.least_cost(policy.count) for one in found]
-    needs = [one.cost for one in found]
-    staying = {at for at, one in enumerate(found) if one.must_leave and floors[at] < one.cost}
-    while True:
-        shares = _above(floors, needs, budget)
-        late = sorted((at for at in staying if shares[at] < needs[at]), key=lambda at: (-needs[at], at))
-        if not late:
-            return shares
-        for at in late[: -(-len(late) // 2)]:  # the bigger half leaves; with what that frees, others may stay
-            needs[at] = max(floors[at], min(needs[at] - 1, found[at].cap_cost(policy.count)))
-            staying.remove(at)
+    def _fair(self, budget: int) -> list[int]:
+        """A share for each: no less than it can be brought to, and no more than it needs."""
+        floors, needs, staying = [0] * len(self._costs), list(self._costs), set[int]()
+        while True:
+            shares = _above(floors, needs, budget)
+            short = [at for at, share in enumerate(shares) if share < needs[at]]
+            level = min((shares[at] for at in short), default=0)
+            new = [at for at in range(len(needs)) if short and self._judged[at] is None and 2 * needs[at] > level]
+            for at in new:  # those a little below the level too, so that a few rounds do
+                one = self._judge(at)
+                floors[at] = one.least_cost(self._policy.count)
+                if one.must_leave and floors[at] < one.cost:
+                    staying.add(at)
+            late = sorted(staying.intersection(short), key=lambda at: (-needs[at], at))
+            if not new and not late:
+                return shares
+            for at in late[: 0 if new else -(-len(late) // 2)]:  # the bigger half leaves; then others may stay
+                needs[at] = max(floors[at], min(needs[at] - 1, self._judge(at).cap_cost(self._policy.count)))
+                staying.remove(at)
+
+    def _judge(self, at: int) -> Judged:
+        one = self._judged[at] or judged(self._texts[at], self._costs[at], self._policy, self._store)
+        self._judged[at] = one
+        return one
+
+    def _whole_or_less(self, one: Judged, share: int, wish: int) -> Left:
+        """What is left within a share; one that got all it needs because it cannot be cut is said to be whole."""
+        left = one.left(share, self._policy)
+        stays = left.fate is None and one.cost > wish and one.must_leave
+        return Left(one.text, fate=Fate.WHOLE) if stays and one.least_cost(self._policy.count) == one.cost else left
 
 
 def _above(floors: Sequence[int], needs: Sequence[int], budget: int) -> list[int]:

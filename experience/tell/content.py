@@ -185,10 +185,16 @@ def _is_separated(lines: Sequence[str]) -> bool:
 
 
 def _is_code(lines: Sequence[str]) -> bool:
-    signs = [line for line in lines if not _COMMENT.match(line) or _STRONG.match(line)]
-    strong = sum(1 for line in signs if _STRONG.match(line))
-    weak = sum(1 for line in signs if not _STRONG.match(line) and _WEAK.match(line))
-    plain = sum(1 for line in signs if _has_words(line) and not _STRONG.match(line) and not _WEAK.match(line))
+    strong = weak = plain = 0
+    for line in lines:
+        if _STRONG.match(line):
+            strong += 1
+        elif _COMMENT.match(line):
+            continue
+        elif _WEAK.match(line):
+            weak += 1
+        else:
+            plain += _has_words(line)
     return lines[0].startswith("#!") or (bool(strong or weak >= _TWICE) and 2 * strong + weak > plain)
 
 

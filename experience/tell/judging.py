@@ -110,16 +110,16 @@ class Judged:
         return least(self.text)
 
     def _limit(self, share: int, count: Count) -> int:
-        """The greatest limit in bytes at which what is left costs at most `share`."""
+        """A limit in bytes at which what is left costs `share` or, where no limit does, as much below it as need be."""
         low, high = self._least_bytes(), self.size
         middle = self.size * share // self.cost
         while high - low > 1:
             middle = min(max(middle, low + 1), high - 1)
             found = _within(self, middle)
-            if found is not None and count(found.text) <= share:
-                low = middle
-            else:
-                high = middle
+            cost = share + 1 if found is None else count(found.text)
+            if cost == share:
+                return middle
+            low, high = (middle, high) if cost < share else (low, middle)
             middle = (low + high) // 2
         return low
 
