@@ -66,6 +66,7 @@ SAMPLES = [
     (Content.CODE, Content.CODE, "# a comment\n# another comment\ndef f(x):\n    return x\n"),
     (Content.CODE, Content.CODE, '#include <stdio.h>\n\nint main(void) {\n  puts("hi");\n  return 0;\n}\n'),
     (Content.CODE, Content.UNKNOWN, "     1\timport os\n     2\t\n     3\tdef f():\n     4\t    return os.getcwd()\n"),
+    (Content.CODE, Content.STRUCTURED, "[File: a.py (9 lines total)]\r\n(2 more lines above)\r\n3:import os\r\n4:\r\n5:def f():\r\n6:    return os\r\n7:\r\n"),
     (Content.CODE, Content.TABLE, "#!/bin/sh\nset -e\ncat a | sort\nls | wc -l\n"),
     (Content.CODE, Content.CODE, "const a = 1;\nfunction go() {\n  return a;\n}\n"),
     (Content.PROSE, Content.PROSE, PROSE),

@@ -29,15 +29,17 @@ _LISTED_WIDTH = 160  # characters; paths are long
 _JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # numbers of any length, and none computed
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_NUMBERED = re.compile(r"\s*\d+(?:\t|→|\s?\|\s?|:\s|$)")
+_NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
 _BEGINS_JSON = re.compile(r"""\{\s*["'}]|\[\s*(?:[{"']|\[[^\]\n[ ]*[,\[{"\]])""")
 _XML = re.compile(r"<\?xml|<(?:svg|rss|feed|plist)\b", re.IGNORECASE)
 _HTML = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
 _DIFF = re.compile(r"^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(?:,\d+)? \+\d+)", re.MULTILINE)
+_DIFF_SIGNS = ("diff --git ", "Index: ", "--- ", "@@ ")
 _LATEX = re.compile(r"^\\(?:documentclass|begin\{document\}|(?:sub)?section\b|chapter\b)", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6} \S")
 _RULE = re.compile(r"^[ \t]*\|?[ \t:]*[-=]{3,}[ \t:]*(?:[|+][ \t:]*[-=]{2,}[ \t:]*)+[|+]?[ \t]*$", re.MULTILINE)
 _BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
+_BOX_STARTS = ("+-", "+=", "┌", "╭", "┏", "╔")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
@@ -69,10 +71,15 @@ _STRONG = re.compile(
     | SELECT\s.+\sFROM\s | (?:CREATE|ALTER)\s+TABLE\s | <\?php
     )"""
 )
-_WEAK = re.compile(
-    r"""(?x).*(?:[{}]|\)\s*:|=>|->\s*\w+:)\s*$ | [^.!?]*[\w)\]"']\s*[-+*/|&:]?=\s*\S.*[;)\]}"'\w]\s*;?\s*$
-    | \s*(?:[\w.:>-]+\(.*\)|return\b.*|break|continue|[\w.\[\]]+(?:\+\+|--));\s*$ | \s*\w[\w<>*&\s]{0,40}\s\**\w+(?:\[\d*\])?;\s*$(?<!\w\s\w\s\w;)
-    | \s*(?:if|for|while|switch)\s*\(.*\)\s*\{? | \s*(?:@\w+|return|elif|else|try|with|for|if|while)\b[^.]*:?\s*$"""
+_OPENS = ("{", "}", "):", "=>")
+_ASSIGNS = re.compile(r"""[^.!?]*[\w)\]"']\s*[-+*/|&:]?=\s*\S.*[;)\]}"'\w]\s*;?$""")
+_ENDS = re.compile(
+    r"""(?x)\s*(?:[\w.:>-]+\(.*\)|return\b.*|break|continue|[\w.\[\]]+(?:\+\+|--));$
+    | \s*\w[\w<>*&\s]{0,40}\s\**\w+(?:\[\d*\])?;$(?<!\w\s\w\s\w;)"""
+)
+_BLOCK = re.compile(
+    r"""(?x)\s*(?:if|for|while|switch)\s*\(.*\)\s*\{?
+    | \s*(?:@\w+|return|elif|else|try|with|for|if|while)\b[^.]*:?$"""
 )
 _COMMENT = re.compile(r"\s*(?://|/\*|\*(?:\s|/|$)|#|--\s|\"\"\"|''')")
 _LISTED = re.compile(
@@ -104,16 +111,22 @@ def _detect(text: str) -> Content:
         return Content.UNKNOWN
     head = _ANSI.sub("", text[start : start + _HEAD_CHARS])
     lines = [line.rstrip()[:_LOOKED_AT] for line in head.split("\n")[:_HEAD_LINES]]
-    if _is_numbered([line for line in lines if line]):
-        return _by_lines([_NUMBERED.sub("", line, count=1) for line in lines], numbered=True)
+    if numbered := _without_numbers(lines):
+        return _by_lines(numbered, numbered=True)
     if _is_structured(text[start:] if start else text, head):
         return Content.STRUCTURED
     return _by_lines(lines, numbered=False)
 
 
-def _is_numbered(lines: Sequence[str]) -> bool:
-    """A file as tools show it, a number before each line, is not what the numbers look like."""
-    return len(lines) >= _NUMBERED_LINES and all(map(_NUMBERED.match, lines)) and not any(map(_LOGGED.match, lines))
+def _without_numbers(lines: Sequence[str]) -> list[str]:
+    """The lines of a file as tools show it, each behind its number; empty for any other text."""
+    found = [match for match in map(_NUMBERED.match, lines) if match]
+    if len(found) < _NUMBERED_LINES or 3 * len(found) < 2 * sum(map(bool, lines)):
+        return []
+    numbers = [int(match[1]) for match in found]
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return []
+    return [match.string[match.end() :] for match in found]
 
 
 def _is_structured(text: str, head: str) -> bool:
@@ -144,13 +157,14 @@ def _is_json_lines(text: str) -> bool:
 def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
     head = "\n".join(all_lines)
     lines = [line for line in all_lines if line.strip()]
-    code = _is_code(lines)
+    if not lines:
+        return Content.UNKNOWN
     questions = (
-        (Content.DIFF, lambda: _DIFF.search(head)),
+        (Content.DIFF, lambda: any(sign in head for sign in _DIFF_SIGNS) and _DIFF.search(head)),
         (Content.LOG, lambda: not numbered and _is_log(lines)),
-        (Content.MARKUP, lambda: _is_markup(all_lines, head, code=code)),
+        (Content.MARKUP, lambda: _is_markup(all_lines, lines, head)),
         (Content.TABLE, lambda: _is_table(lines, head)),
-        (Content.CODE, lambda: code),
+        (Content.CODE, lambda: _is_code(lines)),
         (Content.LINES, lambda: _is_listing(lines)),
         (Content.PROSE, lambda: any(map(_has_words, lines)) or _unspaced(head) >= _PROSE_CHARS),
     )
@@ -162,19 +176,24 @@ def _is_log(lines: Sequence[str]) -> bool:
     return (logged >= _TWICE and 2 * logged >= len(lines)) or bool(_TRACED.match(lines[0]))
 
 
-def _is_markup(lines: Sequence[str], head: str, *, code: bool) -> bool:
-    if _LATEX.search(head) or _HTML.match(head):
+def _is_markup(all_lines: Sequence[str], lines: Sequence[str], head: str) -> bool:
+    if ("\\" in head and _LATEX.search(head)) or _HTML.match(head):
         return True
-    titles = [at for at, line in enumerate(lines) if _HEADING.match(line)]
-    apart = sum(1 for at in titles if not all([*lines[max(at - 1, 0) : at], *lines[at + 1 : at + 2]]))
+    if head.count("#") < _TWICE:
+        return False
+    titles = [at for at, line in enumerate(all_lines) if _HEADING.match(line)]
+    apart = sum(1 for at in titles if not all([*all_lines[max(at - 1, 0) : at], *all_lines[at + 1 : at + 2]]))
     told = apart >= _TWICE or any(_has_words(line) for line in lines if not line.startswith("#"))
-    return not code and len(titles) >= _TWICE and told
+    return len(titles) >= _TWICE and told and not _is_code(lines)
 
 
 def _is_table(lines: Sequence[str], head: str) -> bool:
+    if (any(line.lstrip().startswith(_BOX_STARTS) for line in lines) and _BOX.search(head)) or _is_separated(lines):
+        return True
+    if "|" not in head and "+" not in head:
+        return False
     rows = sum(1 for line in lines if _ROW.fullmatch(line))
-    ruled = _RULE.search(head) or _BOX.search(head)
-    return bool(ruled) or rows >= max(_TABLE_LINES, len(lines) // 2) or _is_separated(lines)
+    return bool(_RULE.search(head)) or rows >= max(_TABLE_LINES, len(lines) // 2)
 
 
 def _is_separated(lines: Sequence[str]) -> bool:
@@ -191,11 +210,21 @@ def _is_code(lines: Sequence[str]) -> bool:
             strong += 1
         elif _COMMENT.match(line):
             continue
-        elif _WEAK.match(line):
+        elif _looks_like_code(line):
             weak += 1
         else:
             plain += _has_words(line)
     return lines[0].startswith("#!") or (bool(strong or weak >= _TWICE) and 2 * strong + weak > plain)
+
+
+def _looks_like_code(line: str) -> bool:
+    """Whether a line is code's, cheap questions first."""
+    return (
+        line.endswith(_OPENS)
+        or bool("=" in line and _ASSIGNS.match(line))
+        or bool(line.endswith(";") and _ENDS.match(line))
+        or bool(_BLOCK.match(line))
+    )
 
 
 def _is_listing(lines: Sequence[str]) -> bool:

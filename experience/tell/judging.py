@@ -86,6 +86,8 @@ class Judged:
         """The least that can be left of it, as the budget counts."""
         if isinstance(self.plan, Keep):
             return self.cost
+        if count is size_of and not self.hint:
+            return self.size if self.must_leave else least(self.text)
         shortest = _within(self, self._least_bytes())
         return self.cost if shortest is None else min(self.cost, count(shortest.text))
 
