@@ -2,11 +2,13 @@
 
 import json
 
+import click
 import pytest
 from click.testing import CliRunner
 from test_exchange import LOG, note, prose
 
 from experience.cli import main
+from experience.commands.compacting import _read
 
 MESSAGES = [
     {"role": "user", "content": "look"},
@@ -77,7 +79,7 @@ def test_the_founding_policy_can_be_had(run):
 
     assert len(json.loads(done.stdout)[2]["content"]) == 16_383
     assert "had to stay whole" in done.stderr
-    assert "this is over the budget: the rest cannot be cut" in done.stderr
+    assert "this is over the budget: --offload DIR stores what had to stay whole" in done.stderr
 
 
 def test_what_cannot_be_cut_is_kept_in_a_folder(run, tmp_path):
@@ -148,6 +150,16 @@ def test_half_a_surrogate_pair_and_hidden_characters_survive(run):
     text = '[{"role": "assistant", "content": "\\ud800 \\u202e \\u0007"}]'
 
     assert json.loads(run(given=text).stdout) == json.loads(text)
+
+
+def test_marks_alone_may_be_more_than_the_budget(run):
+    assert "give it more; nothing more can be cut" in run("--budget", "0", given=prose(100)).stderr
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(click.UsageError, match="no standard input"):
+        _read("-")
 
 
 def test_what_can_be_read_but_is_too_deep_to_be_written_is_refused_too(run, monkeypatch):

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import texts
 
-from experience.tell.content import detect_founding
 from experience.tell.kinds import Content
 from experience.tell.shorten import (
     Cut,
@@ -149,7 +148,3 @@ def test_half_a_surrogate_pair_is_three_bytes_and_comes_out_again():
 
     assert size_of(text) == 300
     assert shorten(text, Strategy.HEAD, 100).text == "\ud800" * 26 + marker(222)
-
-
-def test_founding_kinds_never_meet_the_strategy_for_listings():
-    assert detect_founding("a\n" * 100) is Content.UNKNOWN

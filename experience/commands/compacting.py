@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ _TOO_DEEP = "the JSON is nested too deep to be messages"
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"), default="-", metavar="[FILE]")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), default="-", metavar="[FILE|-]")
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
@@ -44,7 +46,7 @@ _TOO_DEEP = "the JSON is nested too deep to be messages"
 @wants_json
 @click.pass_obj
 def compact(
-    settings: Settings, /, file: IO[bytes], budget: int | None, tokens: bool, policy: str, offload: Path | None
+    settings: Settings, /, file: str, budget: int | None, tokens: bool, policy: str, offload: Path | None
 ) -> None:
     """Cut what assistants said and tools answered to a budget, and say exactly what is missing.
 
@@ -78,8 +80,20 @@ def compact(
         remark(line)
 
 
-def _read(file: IO[bytes]) -> str:
-    data = file.read(_MOST_BYTES + 1)
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file != "-":
+        with Path(file).open("rb") as opened:
+            yield opened
+    elif sys.stdin is None:
+        raise click.UsageError("there is no standard input to read")
+    else:
+        yield sys.stdin.buffer
+
+
+def _read(file: str) -> str:
+    with _opened(file) as opened:
+        data = opened.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise InvalidInput(f"the input has more than {_MOST_BYTES} bytes; compact it in parts")
     try:
@@ -173,6 +187,8 @@ def _report(done: "Compacted", messages: "Conversation | None", *, tokens: bool)
 
 
 def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> list[str]:
+    from experience.tell.compact import Fate
+
     unit = "tokens" if tokens else "bytes"
     lines = [_line(change, one_text=messages is None) for change in done.changes]
     if messages and messages.waiting:
@@ -182,7 +198,9 @@ def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) 
         )
     lines.append(f"{done.before} {unit} before, {done.after} after, budget {done.budget}")
     if not done.fits:
-        lines.append("this is over the budget: the rest cannot be cut; --offload DIR stores what must stay whole")
+        whole = any(change.fate is Fate.WHOLE for change in done.changes)
+        repair = "--offload DIR stores what had to stay whole" if whole else "give it more; nothing more can be cut"
+        lines.append(f"this is over the budget: {repair}")
     return lines
 
 

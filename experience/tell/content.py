@@ -72,7 +72,7 @@ _STRONG = re.compile(
     )"""
 )
 _OPENS = ("{", "}", "):", "=>")
-_ASSIGNS = re.compile(r"""[^.!?]*[\w)\]"']\s*[-+*/|&:]?=\s*\S.*[;)\]}"'\w]\s*;?$""")
+_ASSIGNED_WORDS = 4  # before the sign: a type, a name
 _ENDS = re.compile(
     r"""(?x)\s*(?:[\w.:>-]+\(.*\)|return\b.*|break|continue|[\w.\[\]]+(?:\+\+|--));$
     | \s*\w[\w<>*&\s]{0,40}\s\**\w+(?:\[\d*\])?;$(?<!\w\s\w\s\w;)"""
@@ -85,6 +85,7 @@ _COMMENT = re.compile(r"\s*(?://|/\*|\*(?:\s|/|$)|#|--\s|\"\"\"|''')")
 _LISTED = re.compile(
     r"[-dlcbps][-rwxsStT]{9}|total \d+$|[0-9a-f]{7,40}\s|\S+:\d+:|[ MADRCU?!]{2} \S|\s*\d+(?:\.\d+)?[KMGT]?\t\S"
 )
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}=*")
 _SENTENCE_END = re.compile(r"[.!?,;:…)\"'”’]$")
 
 
@@ -102,7 +103,7 @@ def detect(text: str) -> Content:
 
 def _known(found: Content, otherwise: Content) -> Content:
     """What was cut before may be cut again, however little is left to tell it by."""
-    return otherwise if found in (Content.UNKNOWN, Content.STRUCTURED) else found
+    return otherwise if found is Content.UNKNOWN else found
 
 
 def _detect(text: str) -> Content:
@@ -221,14 +222,21 @@ def _looks_like_code(line: str) -> bool:
     """Whether a line is code's, cheap questions first."""
     return (
         line.endswith(_OPENS)
-        or bool("=" in line and _ASSIGNS.match(line))
+        or _assigns(line)
         or bool(line.endswith(";") and _ENDS.match(line))
         or bool(_BLOCK.match(line))
     )
 
 
+def _assigns(line: str) -> bool:
+    name, sign, value = line.partition("=")
+    name, last = name.rstrip(" \t+-*/|&:"), line[-1:]
+    named = name[-1:].isalnum() or name.endswith(("_", ")", "]", '"', "'"))
+    return bool(sign and value.strip() and named) and len(name.split()) <= _ASSIGNED_WORDS and last not in ".!?,:"
+
+
 def _is_listing(lines: Sequence[str]) -> bool:
-    if len(lines) < _LISTED_LINES:
+    if len(lines) < _LISTED_LINES or _BASE64.fullmatch(lines[1]):
         return False
     listed = sum(1 for line in lines if len(line) <= _LISTED_WIDTH and (_LISTED.match(line) or _is_short(line)))
     return 5 * listed >= 4 * len(lines)
