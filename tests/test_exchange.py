@@ -198,6 +198,20 @@ def test_what_cannot_be_cut_leaves_whole_into_a_store(kept):
     assert after.after > 32_000, "what the stored one leaves is handed on"
 
 
+def test_with_even_shares_too_half_a_document_is_no_more_than_an_attachment(kept):
+    after = compact(exchange(prose(60_000), results=[note(40_000)]), 32_768, FOUNDING, kept)
+
+    assert sizes(after) == ([16_384], [ATTACHMENT_CAP])
+    assert [change.fate for change in after.changes] == [Fate.OFFLOADED, Fate.OFFLOADED]
+
+
+@pytest.mark.parametrize(("size", "fate"), [(OFFLOAD_MIN_BYTES - 1, Fate.CUT), (OFFLOAD_MIN_BYTES, Fate.OFFLOADED)])
+def test_a_text_that_may_be_cut_is_stored_from_a_size_on(kept, size, fate):
+    [change] = compact(exchange(prose(size)), 9_000, store=kept).changes
+
+    assert (change.fate, bool(change.locator), change.after <= 9_000) == (fate, fate is Fate.OFFLOADED, True)
+
+
 def test_only_as_many_leave_as_have_to(kept):
     after = compact(exchange(results=[note(20_000), note(19_000), note(9_000)]), 32_768, store=kept)
 

@@ -91,6 +91,16 @@ def test_the_blocks_of_anthropic_messages_are_found_in_order():
     assert found.results[0].attachments[0] is picture
 
 
+def test_what_came_with_several_texts_of_one_answer_is_carried_once():
+    parts = [{"type": "text", "text": "one"}, {"type": "image"}, {"type": "text", "text": "two"}, "odd"]
+    block = {"type": "tool_result", "tool_use_id": "t", "content": parts}
+
+    assert Conversation.of([{"role": "user", "content": [block]}]).exchange().results == (
+        ToolResult("t", "one", False, ({"type": "image"}, "odd")),
+        ToolResult("t", "two"),
+    )
+
+
 def test_only_texts_of_assistants_and_tools_are_cut():
     after, done = compacted(OPENAI, 1000)
 
