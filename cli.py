@@ -16,7 +16,17 @@ import click
 
 from experience import __version__
 from experience.backends import NAMES
-from experience.commands import composing, learned, learning, moving, reading, recording, skills, telling
+from experience.commands import (
+    compacting,
+    composing,
+    learned,
+    learning,
+    moving,
+    reading,
+    recording,
+    skills,
+    telling,
+)
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
 from experience.screen import visible
@@ -102,6 +112,7 @@ for _command in (
     telling.brief,
     composing.compose,
     telling.explain,
+    compacting.compact,
     reading.demo,
 ):
     main.add_command(_command)

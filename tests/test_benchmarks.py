@@ -64,3 +64,13 @@ def test_learning_is_measured_on_made_up_runs_where_there_is_no_real_data(tmp_pa
     assert "the parts distill and guilty are left out" in done.stderr
     assert "| 200 |" in done.stdout
     assert "Real runs" not in done.stdout
+
+
+def test_compaction_is_measured_next_to_writing_json():
+    done = script("exchange.py", "--size", "40000", "--rounds", "1", "--json")
+    figures = json.loads(done.stdout)
+
+    assert figures["messages"] == 9
+    assert [row["name"].split()[0] for row in figures["rows"]] == ["json.dumps", *["compact,"] * 4]
+    assert figures["rows"][0]["ratio"] == 1
+    assert "times json.dumps" in script("exchange.py", "--size", "40000", "--rounds", "1").stdout

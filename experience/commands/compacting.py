@@ -1,0 +1,218 @@
+"""`compact`: messages, or one text, brought within a budget, by hand or in a pipe."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from experience.commands.common import Settings, count, print_json, remark, wants_json
+from experience.errors import InvalidInput
+from experience.screen import visible
+
+if TYPE_CHECKING:
+    from experience.tell.compact import Change, Compacted
+    from experience.tell.messages import Conversation
+
+_MOST_BYTES = 64 * 2**20
+_TOO_DEEP = "the JSON is nested too deep to be messages"
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), default="-", metavar="[FILE|-]")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="What all texts may cost together, in bytes.  [default: 32768, or 8192 tokens]",
+)
+@click.option("--tokens", is_flag=True, help="Count tokens, as estimated, instead of bytes.")
+@click.option(
+    "--policy",
+    type=click.Choice(["default", "founding"]),
+    default="default",
+    show_default=True,
+    help="How texts are judged and the budget is parted; founding is what the founding system did.",
+)
+@click.option(
+    "--offload",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep what cannot be cut, and what is big, in this folder, and name it in the text.",
+)
+@wants_json
+@click.pass_obj
+def compact(
+    settings: Settings, /, file: str, budget: int | None, tokens: bool, policy: str, offload: Path | None
+) -> None:
+    """Cut what assistants said and tools answered to a budget, and say exactly what is missing.
+
+    FILE, or standard input, holds messages as JSON, in the form of OpenAI or Anthropic, or plain text, which is cut as
+    one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and pictures are
+    never changed, and calls that are not all answered yet are left alone.
+    """
+    from experience.tell.compact import EXCHANGE_BUDGET_BYTES, EXCHANGE_BUDGET_TOKENS
+    from experience.tell.compact import compact as compacted
+    from experience.tell.exchange import Exchange, Text
+    from experience.tell.offload import ContentStore
+
+    text = _read(file)
+    messages = _messages(text)
+    done = compacted(
+        messages.exchange() if messages else Exchange((Text(text),)),
+        budget if budget is not None else EXCHANGE_BUDGET_TOKENS if tokens else EXCHANGE_BUDGET_BYTES,
+        _policy(policy, tokens=tokens),
+        ContentStore(offload) if offload else None,
+    )
+    [said] = done.exchange.assistant if not messages else (None,)
+    result = messages.with_exchange(done.exchange) if messages else said.text if isinstance(said, Text) else ""
+    if settings.json:
+        _print({"result": result, "report": _report(done, messages, tokens=tokens)})
+        return
+    if messages:
+        _print(result)
+    else:
+        _print_text(result)
+    for line in _lines(done, messages, tokens=tokens):
+        remark(line)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file != "-":
+        with Path(file).open("rb") as opened:
+            yield opened
+    elif sys.stdin is None:
+        raise click.UsageError("there is no standard input to read")
+    else:
+        yield sys.stdin.buffer
+
+
+def _read(file: str) -> str:
+    with _opened(file) as opened:
+        data = opened.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise InvalidInput(f"the input has more than {_MOST_BYTES} bytes; compact it in parts")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the input is not UTF-8: {error.reason} at byte {error.start}; convert it first") from error
+    if not text.strip():
+        raise InvalidInput("the input is empty; give messages as JSON, or text")
+    return text
+
+
+def _messages(text: str) -> "Conversation | None":
+    """The messages that a text is the JSON of; None for plain text, refused where it is JSON of something else."""
+    from experience.tell.content import Content, detect
+    from experience.tell.messages import Conversation
+
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        data = json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        if detect(text) is Content.STRUCTURED:
+            raise InvalidInput(
+                f"the input begins like JSON and is none: {error.msg} in line {error.lineno}, column {error.colno}"
+            ) from error
+        return None
+    except RecursionError as error:
+        raise InvalidInput(_TOO_DEEP) from error
+    except ValueError as error:
+        raise InvalidInput(f"the JSON holds a number that cannot be read: {error}") from error
+    return Conversation.of(data)
+
+
+def _refused(name: str) -> float:
+    raise InvalidInput(f"the JSON holds {name}, which is no JSON; write null instead")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if abs(value) != float("inf") else _refused(number)
+
+
+def _policy(name: str, *, tokens: bool) -> Any:
+    from dataclasses import replace
+
+    from experience.tell.budget import estimate_tokens
+    from experience.tell.compact import DEFAULT, FOUNDING
+
+    policy = FOUNDING if name == "founding" else DEFAULT
+    return replace(policy, count=estimate_tokens) if tokens else policy
+
+
+def _print(data: object) -> None:
+    try:
+        print_json(data)
+    except RecursionError as error:
+        raise InvalidInput(_TOO_DEEP) from error
+
+
+def _print_text(text: str) -> None:
+    if sys.stdout.isatty():
+        click.echo(visible(text))
+    else:  # byte for byte, where it goes to a program
+        sys.stdout.buffer.write(text.encode())
+
+
+def _report(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> dict[str, Any]:
+    return {
+        "unit": "tokens" if tokens else "bytes",
+        "budget": done.budget,
+        "before": done.before,
+        "after": done.after,
+        "fits": done.fits,
+        "waiting": messages.waiting if messages else 0,
+        "changes": [
+            {
+                "side": "result" if change.result else "assistant",
+                "block": change.block,
+                "tool_use_id": change.tool_use_id,
+                "content": change.content.value,
+                "fate": change.fate.value,
+                "before": change.before,
+                "after": change.after,
+                "dropped": change.dropped,
+                "locator": change.locator or None,
+                "path": change.path or None,
+            }
+            for change in done.changes
+        ],
+    }
+
+
+def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> list[str]:
+    from experience.tell.compact import Fate
+
+    unit = "tokens" if tokens else "bytes"
+    lines = [_line(change, one_text=messages is None) for change in done.changes]
+    if messages and messages.waiting:
+        were = "was" if messages.waiting == 1 else "were"
+        lines.append(
+            f"{count(messages.waiting, 'message')} at the end {were} left alone: not every call is answered yet"
+        )
+    lines.append(f"{done.before} {unit} before, {done.after} after, budget {done.budget}")
+    if not done.fits:
+        whole = any(change.fate is Fate.WHOLE for change in done.changes)
+        repair = "--offload DIR stores what had to stay whole" if whole else "give it more; nothing more can be cut"
+        lines.append(f"this is over the budget: {repair}")
+    return lines
+
+
+def _line(change: "Change", *, one_text: bool) -> str:
+    from experience.tell.compact import Fate
+
+    name = f" ({change.tool_use_id})" if change.tool_use_id else ""
+    where = "the text" if one_text else f"{'result' if change.result else 'assistant'} {change.block}{name}"
+    if change.fate is Fate.WHOLE:
+        return f"{where}: {change.content.value}, {change.before} bytes, had to stay whole"
+    stored = f"; kept at {change.path}" if change.path else ""
+    return (
+        f"{where}: {change.content.value}, {change.fate.value} from {change.before} bytes to {change.after}, "
+        f"{change.dropped} dropped{stored}"
+    )

@@ -1,0 +1,254 @@
+"""What kind of text something is, told from how it begins: what to keep of it depends on that.
+
+Shapes decide, never meaning: a parser for JSON, patterns for the lines of logs, code and tables, the number of words for
+sentences, scripts that put no spaces between words counted by their characters. What was cut by us before is looked at
+without our marks. It errs towards kinds that may be cut only where half of the text is still worth reading.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from experience.tell import marks
+from experience.tell.founding import detect_founding
+from experience.tell.kinds import Content
+from experience.tokens import UNSPACED_RUN
+
+__all__ = ["Content", "detect", "detect_founding"]
+
+_HEAD_LINES = 40
+_HEAD_CHARS = 8_000
+_PROSE_WORDS = 5
+_PROSE_CHARS = 10  # of scripts without spaces: about five words
+_LISTED_LINES = 5
+_TABLE_LINES = 4
+_NUMBERED_LINES = 3
+_TWICE = 2  # once may be chance
+_LOOKED_AT = 300  # characters of one line
+_LISTED_WIDTH = 160  # characters; paths are long
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # numbers of any length, and none computed
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
+_BEGINS_JSON = re.compile(r"""\{\s*["'}]|\[\s*(?:[{"']|\[[^\]\n[ ]*[,\[{"\]])""")
+_XML = re.compile(r"<\?xml|<(?:svg|rss|feed|plist)\b", re.IGNORECASE)
+_HTML = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
+_DIFF = re.compile(r"^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(?:,\d+)? \+\d+)", re.MULTILINE)
+_DIFF_SIGNS = ("diff --git ", "Index: ", "--- ", "@@ ")
+_LATEX = re.compile(r"^\\(?:documentclass|begin\{document\}|(?:sub)?section\b|chapter\b)", re.MULTILINE)
+_HEADING = re.compile(r"#{1,6} \S")
+_RULE = re.compile(r"^[ \t]*\|?[ \t:]*[-=]{3,}[ \t:]*(?:[|+][ \t:]*[-=]{2,}[ \t:]*)+[|+]?[ \t]*$", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
+_BOX_STARTS = ("+-", "+=", "┌", "╭", "┏", "╔")
+_ROW = re.compile(r"\s*\|.*\|\s*")
+
+_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
+_CLOCK = r"\d{1,2}:\d{2}:\d{2}"
+_DAY = r"\d{4}[-/.]\d{2}[-/.]\d{2}"
+_LOGGED = re.compile(
+    rf"""(?x)
+    {_DAY}[T ]{_CLOCK}                                   # 2024-01-05 10:00:00
+    | {_DAY}[ \t]+\[?{_LEVEL}\b
+    | \(?{_CLOCK}\b
+    | [A-Z][a-z]{{2}}\s+\d{{1,2}}\s{_CLOCK}              # Jan  5 10:00:00
+    | \[(?!\s*\]|[xX]\]|\d+\])[^\]\n\[(]{{1,60}}\](?=[\s:\[])  # [build], [12:00:01], but no [ ], [x] or [12]
+    | \[?{_LEVEL}\b[\]:|]
+    | {_LEVEL}[ \t]+(?=\S)
+    | [IWEF]\d{{4}}\s{_CLOCK}
+    | (?:\d{{1,3}}\.){{3}}\d{{1,3}}\s\S+\s\S+\s\[        # a web server's access
+    | \d{{9,13}}(?:\.\d+)?[ \t]                          # seconds since 1970
+    | npm\s(?:ERR!|WARN|notice) | make(?:\[\d+\])?:\s | \#\d+\s(?:\[|DONE|\d+\.\d+\s) | (?:Compiling|Downloading|Collecting)\s\S
+    """
+)
+_TRACED = re.compile(r"Traceback \(most recent call last\)|={5,} test session starts|Exception in thread|panic: ")
+_STRONG = re.compile(
+    r"""(?x)\s*(?:
+    (?:async\s+)?def\s+\w+\s*[(\[] | class\s+\w+\s*(?:[:({<]|extends\b|implements\b|$) | (?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+\w+\s*[<(]
+    | import\s+(?:[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+)*\s*;?$|[{*"'(]|\w+\s*,?\s*(?:\{.*\}\s*)?from\s+["']|static\b)
+    | from\s+[\w.]+\s+import\s | use\s+[\w:]+(?:::[\w{*].*)?;$ | \#(?:include\s*[<"]|define\s|ifndef\s|ifdef\s|pragma\s) | \#!/
+    | package\s+[\w.]+;?$ | (?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*\( | func\s+(?:\([^)]*\)\s*)?\w+\s*\(
+    | (?:public|private|protected|static)\s+[\w<>\[\],\s]+[({;=] | (?:export\s+)?(?:const|let|var)\s+[\w{\[][^=\n]*= | namespace\s+[\w:\\]+\s*[{;]
+    | SELECT\s.+\sFROM\s | (?:CREATE|ALTER)\s+TABLE\s | <\?php
+    )"""
+)
+_OPENS = ("{", "}", "):", "=>")
+_ASSIGNED_WORDS = 4  # before the sign: a type, a name
+_ENDS = re.compile(
+    r"""(?x)\s*(?:[\w.:>-]+\(.*\)|return\b.*|break|continue|[\w.\[\]]+(?:\+\+|--));$
+    | \s*\w[\w<>*&\s]{0,40}\s\**\w+(?:\[\d*\])?;$(?<!\w\s\w\s\w;)"""
+)
+_BLOCK = re.compile(
+    r"""(?x)\s*(?:if|for|while|switch)\s*\(.*\)\s*\{?
+    | \s*(?:@\w+|return|elif|else|try|with|for|if|while)\b[^.]*:?$"""
+)
+_COMMENT = re.compile(r"\s*(?://|/\*|\*(?:\s|/|$)|#|--\s|\"\"\"|''')")
+_LISTED = re.compile(
+    r"[-dlcbps][-rwxsStT]{9}|total \d+$|[0-9a-f]{7,40}\s|\S+:\d+:|[ MADRCU?!]{2} \S|\s*\d+(?:\.\d+)?[KMGT]?\t\S"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}=*")
+_SENTENCE_END = re.compile(r"[.!?,;:…)\"'”’]$")
+
+
+def detect(text: str) -> Content:
+    """What kind of text this is."""
+    if marks.after_leading(text) is not None:
+        return Content.LOG  # the end of a text is kept of logs only
+    bare = text.removesuffix(marks.hint_of(text))
+    whole = marks.before_trailing(bare)
+    if whole is not None:
+        return _known(_detect(whole), Content.PROSE)
+    before = marks.before_gap(bare)
+    return _detect(bare) if before is None else _known(_detect(before), Content.LINES)
+
+
+def _known(found: Content, otherwise: Content) -> Content:
+    """What was cut before may be cut again, however little is left to tell it by."""
+    return otherwise if found is Content.UNKNOWN else found
+
+
+def _detect(text: str) -> Content:
+    start = len(text) - len(text.removeprefix("\ufeff").lstrip())
+    if start == len(text):
+        return Content.UNKNOWN
+    head = _ANSI.sub("", text[start : start + _HEAD_CHARS])
+    lines = [line.rstrip()[:_LOOKED_AT] for line in head.split("\n")[:_HEAD_LINES]]
+    if numbered := _without_numbers(lines):
+        return _by_lines(numbered, numbered=True)
+    if _is_structured(text[start:] if start else text, head):
+        return Content.STRUCTURED
+    return _by_lines(lines, numbered=False)
+
+
+def _without_numbers(lines: Sequence[str]) -> list[str]:
+    """The lines of a file as tools show it, each behind its number; empty for any other text."""
+    found = [match for match in map(_NUMBERED.match, lines) if match]
+    if len(found) < _NUMBERED_LINES or 3 * len(found) < 2 * sum(map(bool, lines)):
+        return []
+    numbers = [int(match[1]) for match in found]
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return []
+    return [match.string[match.end() :] for match in found]
+
+
+def _is_structured(text: str, head: str) -> bool:
+    if head.startswith(("{", "[", '"')):
+        if _is_json(text) or _is_json_lines(text):
+            return True
+        return bool(_BEGINS_JSON.match(head))  # cut off, or written by something that is nearly JSON
+    return bool(_XML.match(head))
+
+
+def _is_json(text: str) -> bool:
+    if not text.rstrip().endswith(("}", "]", '"')):
+        return False
+    try:
+        _JSON.decode(text)
+    except ValueError:
+        return False
+    except RecursionError:  # brackets in brackets without end
+        return True
+    return True
+
+
+def _is_json_lines(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(lines) > 1 and _is_json(lines[0]) and _is_json(f"[{','.join(lines)}]")  # at once: several times as fast
+
+
+def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
+    head = "\n".join(all_lines)
+    lines = [line for line in all_lines if line.strip()]
+    if not lines:
+        return Content.UNKNOWN
+    questions = (
+        (Content.DIFF, lambda: any(sign in head for sign in _DIFF_SIGNS) and _DIFF.search(head)),
+        (Content.LOG, lambda: not numbered and _is_log(lines)),
+        (Content.MARKUP, lambda: _is_markup(all_lines, lines, head)),
+        (Content.TABLE, lambda: _is_table(lines, head)),
+        (Content.CODE, lambda: _is_code(lines)),
+        (Content.LINES, lambda: _is_listing(lines)),
+        (Content.PROSE, lambda: any(map(_has_words, lines)) or _unspaced(head) >= _PROSE_CHARS),
+    )
+    return next((content for content, answer in questions if answer()), Content.UNKNOWN)
+
+
+def _is_log(lines: Sequence[str]) -> bool:
+    logged = sum(1 for line in lines if _LOGGED.match(line))
+    return (logged >= _TWICE and 2 * logged >= len(lines)) or bool(_TRACED.match(lines[0]))
+
+
+def _is_markup(all_lines: Sequence[str], lines: Sequence[str], head: str) -> bool:
+    if ("\\" in head and _LATEX.search(head)) or _HTML.match(head):
+        return True
+    if head.count("#") < _TWICE:
+        return False
+    titles = [at for at, line in enumerate(all_lines) if _HEADING.match(line)]
+    apart = sum(1 for at in titles if not all([*all_lines[max(at - 1, 0) : at], *all_lines[at + 1 : at + 2]]))
+    told = apart >= _TWICE or any(_has_words(line) for line in lines if not line.startswith("#"))
+    return len(titles) >= _TWICE and told and not _is_code(lines)
+
+
+def _is_table(lines: Sequence[str], head: str) -> bool:
+    if (any(line.lstrip().startswith(_BOX_STARTS) for line in lines) and _BOX.search(head)) or _is_separated(lines):
+        return True
+    if "|" not in head and "+" not in head:
+        return False
+    rows = sum(1 for line in lines if _ROW.fullmatch(line))
+    return bool(_RULE.search(head)) or rows >= max(_TABLE_LINES, len(lines) // 2)
+
+
+def _is_separated(lines: Sequence[str]) -> bool:
+    """Values with commas or tabs between them, as many on every line."""
+    return len(lines) >= _TABLE_LINES and any(
+        lines[0].count(sign) >= _TWICE and len({line.count(sign) for line in lines[:-1]}) == 1 for sign in ",\t;"
+    )
+
+
+def _is_code(lines: Sequence[str]) -> bool:
+    strong = weak = plain = 0
+    for line in lines:
+        if _STRONG.match(line):
+            strong += 1
+        elif _COMMENT.match(line):
+            continue
+        elif _looks_like_code(line):
+            weak += 1
+        else:
+            plain += _has_words(line)
+    return lines[0].startswith("#!") or (bool(strong or weak >= _TWICE) and 2 * strong + weak > plain)
+
+
+def _looks_like_code(line: str) -> bool:
+    """Whether a line is code's, cheap questions first."""
+    return (
+        line.endswith(_OPENS)
+        or _assigns(line)
+        or bool(line.endswith(";") and _ENDS.match(line))
+        or bool(_BLOCK.match(line))
+    )
+
+
+def _assigns(line: str) -> bool:
+    name, sign, value = line.partition("=")
+    name, last = name.rstrip(" \t+-*/|&:"), line[-1:]
+    named = name[-1:].isalnum() or name.endswith(("_", ")", "]", '"', "'"))
+    return bool(sign and value.strip() and named) and len(name.split()) <= _ASSIGNED_WORDS and last not in ".!?,:"
+
+
+def _is_listing(lines: Sequence[str]) -> bool:
+    if len(lines) < _LISTED_LINES or _BASE64.fullmatch(lines[1]):
+        return False
+    listed = sum(1 for line in lines if len(line) <= _LISTED_WIDTH and (_LISTED.match(line) or _is_short(line)))
+    return 5 * listed >= 4 * len(lines)
+
+
+def _is_short(line: str) -> bool:
+    return not (_has_words(line) or _SENTENCE_END.search(line) or _unspaced(line) >= _PROSE_CHARS)
+
+
+def _has_words(line: str) -> bool:
+    return len(line.split(None, _PROSE_WORDS)) >= _PROSE_WORDS
+
+
+def _unspaced(text: str) -> int:
+    return 0 if text.isascii() else sum(map(len, UNSPACED_RUN.findall(text)))

@@ -1,0 +1,142 @@
+"""What leaves the window is on disk before anything is cut, once, and says where it is."""
+
+import hashlib
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import texts
+
+from experience.errors import InvalidInput, NotFound, StoreError
+from experience.tell.marks import hint_of
+from experience.tell.offload import ContentStore
+from experience.tell.shorten import size_of
+
+TEXT = "half of this is worth little. " * 200
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return ContentStore(tmp_path / "kept")
+
+
+def test_bytes_are_named_by_what_they_hold(kept):
+    stored = kept.put(b"some bytes")
+    digest = hashlib.sha256(b"some bytes").hexdigest()
+
+    assert stored == (f"cas:sha256-{digest}", kept.root / f"rest-{digest[-16:]}.dat", 10)
+    assert kept.read(stored.locator) == b"some bytes" == stored.path.read_bytes()
+    assert kept.put(b"some bytes") == stored == kept.stored(b"some bytes")
+    assert kept.put(b"other bytes").path != stored.path
+
+
+def test_the_folder_is_its_owners_alone_and_made_only_when_needed(kept):
+    kept.hint(TEXT)
+    with pytest.raises(InvalidInput):
+        kept.substitute("short", 100)
+    assert not kept.root.exists()
+
+    stored = kept.put(b"x")
+    assert kept.root.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in kept.root.iterdir()} == {0o400}
+    assert len(list(kept.root.iterdir())) == 2
+    assert stored.path.parent == kept.root
+
+
+def test_what_is_there_is_not_written_again(kept):
+    before = kept.put(b"x").path.stat()
+    after = kept.put(b"x").path.stat()
+
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_copy_that_was_deleted_or_damaged_is_made_again(kept):
+    stored = kept.put(b"some bytes")
+    stored.path.unlink()
+    assert kept.copy(stored.locator).read_bytes() == b"some bytes"
+
+    stored.path.chmod(0o600)
+    stored.path.write_bytes(b"some")
+    assert kept.put(b"some bytes").path.read_bytes() == b"some bytes"
+
+
+def test_a_substitute_is_the_beginning_and_the_hint(kept):
+    made = kept.substitute(TEXT, 400)
+    hint = f"\n[offloaded: total 6000 bytes; rest at {made.stored.path}; original {made.stored.locator}]"
+
+    assert made.text == TEXT[: 400 - len(hint)] + hint
+    assert (size_of(made.text), made.dropped) == (400, 6000 - 400 + len(hint))
+    assert kept.read(made.stored.locator) == TEXT.encode() == made.stored.path.read_bytes()
+    assert hint_of(made.text) == hint == kept.hint(TEXT)
+    assert hint_of(TEXT) == hint_of("") == ""
+
+
+def test_a_text_that_fits_and_a_cap_without_room_for_the_hint_are_refused(kept):
+    with pytest.raises(InvalidInput, match="6000 bytes fits in 6000"):
+        kept.substitute(TEXT, 6000)
+    with pytest.raises(InvalidInput, match="it needs at least"):
+        kept.substitute(TEXT, len(kept.hint(TEXT)) - 1)
+    assert not kept.root.exists()
+    assert kept.substitute(TEXT, len(kept.hint(TEXT))).text == kept.hint(TEXT)
+
+
+def test_what_is_no_locator_and_what_is_not_there_are_told_apart(kept):
+    for wrong in (
+        "",
+        "cas:sha256-12",
+        "cas:sha256-" + "../" * 22,
+        "cas:b3-" + "0" * 64,
+        "cas:sha256-" + "0" * 64 + "\n",
+    ):
+        with pytest.raises(InvalidInput, match="is no locator"):
+            kept.read(wrong)
+    with pytest.raises(NotFound, match="nothing is kept"):
+        kept.read("cas:sha256-" + "0" * 64)
+
+
+def test_a_file_that_was_changed_is_not_given_out(kept):
+    stored = kept.put(b"some bytes")
+    pinned = kept.root / stored.locator.removeprefix("cas:")
+    pinned.chmod(0o600)
+    pinned.write_bytes(b"other bytes")
+
+    with pytest.raises(StoreError, match="was changed"):
+        kept.read(stored.locator)
+
+
+def test_a_folder_that_cannot_be_written_is_a_store_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="name a folder that can be"):
+        ContentStore(tmp_path / "file").put(b"x")
+    with pytest.raises(InvalidInput, match="do not print"):
+        ContentStore(tmp_path / "two\nlines")
+
+
+def test_many_writers_at_once_leave_one_whole_file(kept):
+    data = [bytes([number % 3]) * 100_000 for number in range(24)]
+    writers = [threading.Thread(target=kept.put, args=(one,)) for one in data]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert len(list(kept.root.iterdir())) == 6
+    assert all(kept.read(kept.stored(one).locator) == one == kept.stored(one).path.read_bytes() for one in data)
+
+
+@settings(max_examples=50)
+@given(texts.map(lambda text: text * 40), st.integers(0, 600))
+def test_a_substitute_is_never_longer_than_its_cap_or_the_text(tmp_path_factory, text, cap):
+    kept = ContentStore(tmp_path_factory.mktemp("kept") / "here")
+    if size_of(text) <= cap or size_of(kept.hint(text)) > cap:
+        with pytest.raises(InvalidInput):
+            kept.substitute(text, cap)
+        return
+    made = kept.substitute(text, cap)
+
+    assert size_of(made.text) <= min(cap, size_of(text))
+    assert cap - size_of(made.text) < 4
+    beginning = made.text.removesuffix(kept.hint(text))
+    assert text.startswith(beginning)
+    assert size_of(beginning) + made.dropped == size_of(text)
