@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from experience.tell.budget import estimate_tokens
-from experience.tell.compact import DEFAULT, EXCHANGE_BUDGET_BYTES, FOUNDING, CompactPolicy, compact
+from experience.tell.exchange import DEFAULT, EXCHANGE_BUDGET_BYTES, FOUNDING, CompactPolicy, compact
 from experience.tell.messages import Conversation
 from experience.tell.offload import ContentStore
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from strategies import texts
 
 from experience.errors import InvalidInput
+from experience.tell.blocks import Exchange, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse
 from experience.tell.budget import count_bytes, estimate_tokens
-from experience.tell.compact import (
+from experience.tell.exchange import (
     DEFAULT,
     EXCHANGE_BUDGET_BYTES,
     EXCHANGE_BUDGET_TOKENS,
@@ -17,7 +18,6 @@ from experience.tell.compact import (
     Shares,
     compact,
 )
-from experience.tell.exchange import Exchange, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse
 from experience.tell.kinds import Content
 from experience.tell.offload import ATTACHMENT_CAP, OFFLOAD_MIN_BYTES, ContentStore
 from experience.tell.shorten import least, size_of

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import texts
 
 from experience.errors import InvalidInput
-from experience.tell.compact import CompactPolicy, Fate, compact
-from experience.tell.exchange import Exchange, RedactedThinking, Text, Thinking, ToolResult, ToolUse
+from experience.tell.blocks import Exchange, RedactedThinking, Text, Thinking, ToolResult, ToolUse
+from experience.tell.exchange import CompactPolicy, Fate, compact
 from experience.tell.messages import Conversation
 from experience.tell.offload import ContentStore
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from strategies import texts
 
 from experience.errors import InvalidInput
-from experience.tell.compact import DEFAULT, FOUNDING, compact
-from experience.tell.exchange import Exchange, Text, Thinking, ToolResult, ToolUse
+from experience.tell.blocks import Exchange, Text, Thinking, ToolResult, ToolUse
+from experience.tell.exchange import DEFAULT, FOUNDING, compact
 from experience.tell.window import Landed, Reply, Window, rebuild
 
 PROSE = "The deployment went well and nobody had to be woken up at night. " * 1000

@@ -14,7 +14,7 @@ from experience.errors import InvalidInput
 from experience.screen import visible
 
 if TYPE_CHECKING:
-    from experience.tell.compact import Change, Compacted
+    from experience.tell.exchange import Change, Compacted
     from experience.tell.messages import Conversation
 
 _MOST_BYTES = 64 * 2**20
@@ -54,9 +54,9 @@ def compact(
     one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and pictures are
     never changed, and calls that are not all answered yet are left alone.
     """
-    from experience.tell.compact import EXCHANGE_BUDGET_BYTES, EXCHANGE_BUDGET_TOKENS
-    from experience.tell.compact import compact as compacted
-    from experience.tell.exchange import Exchange, Text
+    from experience.tell.blocks import Exchange, Text
+    from experience.tell.exchange import EXCHANGE_BUDGET_BYTES, EXCHANGE_BUDGET_TOKENS
+    from experience.tell.exchange import compact as compacted
     from experience.tell.offload import ContentStore
 
     text = _read(file)
@@ -140,7 +140,7 @@ def _policy(name: str, *, tokens: bool) -> Any:
     from dataclasses import replace
 
     from experience.tell.budget import estimate_tokens
-    from experience.tell.compact import DEFAULT, FOUNDING
+    from experience.tell.exchange import DEFAULT, FOUNDING
 
     policy = FOUNDING if name == "founding" else DEFAULT
     return replace(policy, count=estimate_tokens) if tokens else policy
@@ -187,7 +187,7 @@ def _report(done: "Compacted", messages: "Conversation | None", *, tokens: bool)
 
 
 def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> list[str]:
-    from experience.tell.compact import Fate
+    from experience.tell.exchange import Fate
 
     unit = "tokens" if tokens else "bytes"
     lines = [_line(change, one_text=messages is None) for change in done.changes]
@@ -205,7 +205,7 @@ def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) 
 
 
 def _line(change: "Change", *, one_text: bool) -> str:
-    from experience.tell.compact import Fate
+    from experience.tell.exchange import Fate
 
     name = f" ({change.tool_use_id})" if change.tool_use_id else ""
     where = "the text" if one_text else f"{'result' if change.result else 'assistant'} {change.block}{name}"

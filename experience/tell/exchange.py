@@ -1,115 +1,193 @@
-"""One exchange of a run: what the assistant said and what its tools answered, as values that never change.
+"""One exchange brought within a budget, with an exact account of what is missing and where it is.
 
-Only texts and the contents of results can be cut. Everything else is carried as it came, because its bytes are signed,
-matched or shown by somebody else. It knows no wire format and no budget.
+One decision function, used wherever an exchange is compacted, so that a rebuild comes to the same bytes. Nothing is
+dropped silently: what cannot be cut stays whole, or leaves whole into a store that the text left behind names. It knows
+no wire format and no model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from experience.errors import InvalidInput
+from experience.tell.blocks import Exchange, texts_of, with_texts
+from experience.tell.budget import fair_shares
+from experience.tell.judging import DEFAULT, FOUNDING, CompactPolicy, Fate, Judged, Left, Shares, judged
+from experience.tell.kinds import Content
+from experience.tell.offload import ContentStore, Stored
+from experience.tell.shorten import encoded, size_of
+
+__all__ = ["DEFAULT", "FOUNDING", "Change", "CompactPolicy", "Compacted", "Fate", "Shares", "compact"]
+
+EXCHANGE_BUDGET_BYTES = 32_768
+"""The default budget: 8,192 tokens of output, four bytes each."""
+EXCHANGE_BUDGET_TOKENS = 8_192
+"""The same, where tokens are counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """What the assistant said."""
+class Change:
+    """What happened to one text that was too long."""
 
-    text: str
+    block: int
+    """Its place among the assistant's blocks or among the results, from 0."""
+    result: bool
+    """Whether it stands among the results."""
+    tool_use_id: str | None
+    content: Content
+    fate: Fate
+    before: int
+    """In bytes, as are the next two."""
+    after: int
+    dropped: int
+    """Bytes of the text that are missing in what is left."""
+    locator: str = ""
+    """Where the whole of it is kept; empty when it was not stored."""
+    path: str = ""
+    """A copy for reading."""
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
-    """What the assistant thought, signed by its provider."""
+class Compacted:
+    """An exchange after compaction, and the account of it."""
 
-    raw: Any
-
-
-@dataclass(frozen=True, slots=True)
-class RedactedThinking:
-    """The same, unreadable to us."""
-
-    raw: Any
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUse:
-    """A call of a tool."""
-
-    raw: Any
+    exchange: Exchange
+    budget: int
+    before: int
+    """What all texts cost before, in the unit of the budget."""
+    after: int
+    changes: tuple[Change, ...] = ()
+    """Of every text that was too long for its share, in order."""
 
     @property
-    def id(self) -> str | None:
-        """What the result of this call names; None where the call has no id."""
-        found = self.raw.get("id") if isinstance(self.raw, dict) else None
-        return found if isinstance(found, str) else None
+    def fits(self) -> bool:
+        """Whether the texts are within the budget now."""
+        return self.after <= self.budget
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
-    """A picture."""
+def compact(
+    exchange: Exchange, budget: int, policy: CompactPolicy = DEFAULT, store: ContentStore | None = None
+) -> Compacted:
+    """The exchange with its texts and results cut to a budget in the unit that the policy counts, bytes by default.
 
-    raw: Any
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool answered, or one text of it where it answered several."""
-
-    tool_use_id: str | None
-    content: str
-    is_error: bool = False
-    attachments: tuple[Any, ...] = ()
-    """What came with it and is no text, as it came."""
-
-
-Said = Text | Thinking | RedactedThinking | ToolUse | Image
-Block = Said | ToolResult
-_SAID = (Text, Thinking, RedactedThinking, ToolUse, Image)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """What the assistant said and what its tools answered, each in order.
-
-    Raises InvalidInput for a block that is on the wrong side.
+    Thinking, calls, images and empty texts are neither touched nor counted. An exchange within its budget is given back
+    as it is. The result is within the budget whenever the texts that may be cut, or stored, can make it so; where they
+    cannot, they are cut to what would be theirs if all could be. The same input gives the same bytes. Raises InvalidInput for a negative budget, StoreError when the store cannot be written.
     """
-
-    assistant: tuple[Said, ...] = ()
-    results: tuple[ToolResult, ...] = ()
-
-    def __post_init__(self) -> None:
-        for block in self.assistant:
-            if not isinstance(block, _SAID):
-                raise InvalidInput(f"the assistant cannot say a {type(block).__name__}; put it into the results")
-        for result in self.results:
-            if not isinstance(result, ToolResult):
-                raise InvalidInput(f"a {type(result).__name__} is no ToolResult; give it to the assistant")
-
-    def with_assistant(self, *blocks: Said) -> "Exchange":
-        """The exchange with these blocks after what the assistant said before."""
-        return replace(self, assistant=(*self.assistant, *blocks))
-
-    def with_result(self, block: ToolResult) -> "Exchange":
-        """The exchange with one more result."""
-        return replace(self, results=(*self.results, block))
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise InvalidInput(f"the budget is {budget!r}; it needs to be a whole number, 0 or more")
+    texts = texts_of(exchange)
+    costs = {at: policy.count(text) for at, text in enumerate(texts) if text}
+    total = sum(costs.values())
+    if total <= budget:
+        return Compacted(exchange, budget, total, total)
+    lot = _Lot([text for text in texts if text], list(costs.values()), policy, store)
+    changes, after = [], total
+    for at, one, left in zip(costs, *lot.left(budget), strict=True):
+        if one and left and left.fate:
+            changes.append(_change(exchange, at, one, left, _kept(one, left, store)))
+            after += policy.count(left.text) - one.cost
+            texts[at] = left.text
+    return Compacted(with_texts(exchange, texts), budget, total, after, tuple(changes))
 
 
-def texts_of(exchange: Exchange) -> list[str | None]:
-    """The text of every block in order, the assistant's first; None where there is none that could be cut."""
-    said = [block.text if isinstance(block, Text) else None for block in exchange.assistant]
-    return [*said, *(result.content for result in exchange.results)]
+class _Lot:
+    """The texts among which a budget is parted; only those that do not fit are judged, which takes the time."""
+
+    def __init__(
+        self, texts: Sequence[str], costs: Sequence[int], policy: CompactPolicy, store: ContentStore | None
+    ) -> None:
+        self._texts, self._costs, self._policy, self._store = texts, costs, policy, store
+        self._judged: list[Judged | None] = [None] * len(texts)
+
+    def left(self, budget: int) -> tuple[list[Judged | None], list[Left | None]]:
+        """What was judged, and what is left of it; None for each text that fits."""
+        plain = self._even(budget) if self._policy.shares is Shares.EVEN else fair_shares(self._costs, budget)
+        given = plain if self._policy.shares is Shares.EVEN else self._fair(budget)
+        return self._judged, [
+            None if one is None else self._whole_or_less(one, share, wish)
+            for one, share, wish in zip(self._judged, given, plain, strict=True)
+        ]
+
+    def _even(self, budget: int) -> list[int]:
+        share = budget // len(self._costs)
+        for at, cost in enumerate(self._costs):
+            if cost > share:
+                self._judge(at)
+        return [share] * len(self._costs)
+
+    def _fair(self, budget: int) -> list[int]:
+        """A share for each: no less than it can be brought to, and no more than it needs."""
+        floors, needs, staying = [0] * len(self._costs), list(self._costs), set[int]()
+        while True:
+            shares = _above(floors, needs, budget)
+            short = [at for at, share in enumerate(shares) if share < needs[at]]
+            level = min((shares[at] for at in short), default=0)
+            new = [at for at in range(len(needs)) if short and self._judged[at] is None and 2 * needs[at] > level]
+            for at in new:  # those a little below the level too, so that a few rounds do
+                one = self._judge(at)
+                floors[at] = one.least_cost(self._policy.count)
+                if one.must_leave and floors[at] < one.cost:
+                    staying.add(at)
+            late = sorted(staying.intersection(short), key=lambda at: (-needs[at], at))
+            if not new and not late:
+                return shares
+            for at in late[: 0 if new else -(-len(late) // 2)]:  # the bigger half leaves; then others may stay
+                needs[at] = max(floors[at], min(needs[at] - 1, self._judge(at).cap_cost(self._policy.count)))
+                staying.remove(at)
+
+    def _judge(self, at: int) -> Judged:
+        one = self._judged[at] or judged(self._texts[at], self._costs[at], self._policy, self._store)
+        self._judged[at] = one
+        return one
+
+    def _whole_or_less(self, one: Judged, share: int, wish: int) -> Left:
+        """What is left within a share; one that got all it needs because it cannot be cut is said to be whole."""
+        left = one.left(share, self._policy)
+        stays = left.fate is None and one.cost > wish and one.must_leave
+        return Left(one.text, fate=Fate.WHOLE) if stays and one.least_cost(self._policy.count) == one.cost else left
 
 
-def with_texts(exchange: Exchange, texts: Sequence[str | None]) -> Exchange:
-    """The exchange with other texts, as many and in the same order as `texts_of` gives them."""
-    said, answered = texts[: len(exchange.assistant)], texts[len(exchange.assistant) :]
-    assistant = [
-        Text(text) if isinstance(block, Text) and text is not None and text != block.text else block
-        for block, text in zip(exchange.assistant, said, strict=True)
-    ]
-    results = [
-        result if text is None or text == result.content else replace(result, content=text)
-        for result, text in zip(exchange.results, answered, strict=True)
-    ]
-    return Exchange(tuple(assistant), tuple(results))
+def _above(floors: Sequence[int], needs: Sequence[int], budget: int) -> list[int]:
+    """Fair shares, but none below its floor.
+
+    Where the floors alone are more than the budget, nothing is sacrificed in vain: each gets what it would if all of them
+    could be cut.
+    """
+    if sum(floors) > budget:
+        return [max(pair) for pair in zip(floors, fair_shares(needs, budget), strict=True)]
+    shares = list(floors)
+    free = list(range(len(needs)))
+    while free:
+        rest = fair_shares([needs[at] for at in free], budget)
+        short = {at for at, share in zip(free, rest, strict=True) if share < floors[at]}
+        if not short:
+            for at, share in zip(free, rest, strict=True):
+                shares[at] = share
+            break
+        budget -= sum(floors[at] for at in short)
+        free = [at for at in free if at not in short]
+    return shares
+
+
+def _kept(one: Judged, left: Left, store: ContentStore | None) -> Stored | None:
+    """The whole text in the store, where it is to be there; also where its share did not hold a hint."""
+    if store is None or not one.hint or one.is_substitute or left.fate is Fate.WHOLE:
+        return None
+    return store.put(encoded(one.text))
+
+
+def _change(exchange: Exchange, at: int, one: Judged, left: Left, kept: Stored | None) -> Change:
+    said = len(exchange.assistant)
+    result = exchange.results[at - said] if at >= said else None
+    return Change(
+        block=at - said if result else at,
+        result=result is not None,
+        tool_use_id=result.tool_use_id if result else None,
+        content=one.content,
+        fate=left.fate or Fate.WHOLE,
+        before=one.size,
+        after=size_of(left.text),
+        dropped=left.dropped,
+        locator=kept.locator if kept else "",
+        path=str(kept.path) if kept else "",
+    )

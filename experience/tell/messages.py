@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from experience.errors import InvalidInput, shown
-from experience.tell.exchange import (
+from experience.tell.blocks import (
     Block,
     Exchange,
     Image,

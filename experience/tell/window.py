@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from experience.errors import InvalidInput
-from experience.tell.compact import DEFAULT, CompactPolicy, compact
-from experience.tell.exchange import Exchange, Said, ToolResult, ToolUse
+from experience.tell.blocks import Exchange, Said, ToolResult, ToolUse
+from experience.tell.exchange import DEFAULT, CompactPolicy, compact
 from experience.tell.offload import ContentStore
 
 
