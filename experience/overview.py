@@ -12,7 +12,8 @@ def overview(store: SqliteStore) -> dict[str, Any]:
     """Counts of one namespace, the size of the file, and the versions at work.
 
     `episodes` is `success` + `failure` + `unknown`; `superseded` and `expired` are those that are kept but hidden;
-    `skills` counts those that ever had a version, `drafts` those that wait; `vectors` counts by encoder.
+    `skills` counts those that ever had a version, `drafts` those that wait, `learnings` those that were ever proposed;
+    `vectors` counts by encoder.
     """
     episodes, success, failure = store.count(), store.count(Filter(success=True)), store.count(Filter(success=False))
     sql = "SELECT count(*) FROM episodes WHERE namespace = ? AND expires_at <= ?"
@@ -36,11 +37,17 @@ def overview(store: SqliteStore) -> dict[str, Any]:
         "expired": expired,
         "skills": skills,
         "drafts": drafts,
+        "learnings": _rows(store, "learnings"),
+        "receipts": _rows(store, "receipts"),
         "encoder": store.setting("encoder"),
         "vectors": dict(vectors),
         "bytes": store.size_on_disk(),
         "sqlite": sqlite3.sqlite_version,
     }
+
+
+def _rows(store: SqliteStore, table: str) -> int:
+    return int(store.read(f"SELECT count(*) FROM {table} WHERE namespace = ?", (store.namespace,))[0][0])
 
 
 def _confirmed(store: SqliteStore) -> int:
