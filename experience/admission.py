@@ -11,8 +11,8 @@ from typing import NamedTuple
 from sqlite_utils import Database
 
 from experience import rows, writing
-from experience.episode import Episode, checked_moment, checked_text, moment_text
-from experience.errors import InvalidInput, RunConflict, shown
+from experience.episode import Episode, checked_moment, checked_name, moment_text
+from experience.errors import RunConflict, shown
 
 
 class Added(NamedTuple):
@@ -59,13 +59,6 @@ def admit(
     if new.episode.run_id is not None:
         writing.note_told(db, new.namespace, new.episode.run_id, now)
     return added
-
-
-def checked_name(what: str, name: object) -> str:
-    """`name`, when it is text that is not blank. Raises InvalidInput."""
-    if not checked_text(what, name).strip():
-        raise InvalidInput(f"the {what} is blank; it needs a name")
-    return str(name)
 
 
 def _admitted(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Self
 
-from experience.errors import InvalidEpisode, shown
+from experience.errors import InvalidEpisode, InvalidInput, shown
 
 # Unicode's White_Space property, which is what the founding writers trimmed. str.strip() without arguments would also
 # take U+001C to U+001F, and their bytes would not come back.
@@ -227,6 +227,13 @@ def checked_text(name: str, value: object) -> str:
     except UnicodeEncodeError as error:
         raise InvalidEpisode(f"{name} holds a lone surrogate at {error.start}; decode the text properly") from error
     return value
+
+
+def checked_name(what: str, name: object) -> str:
+    """`name`, when it is text that is not blank. Raises InvalidInput."""
+    if not checked_text(what, name).strip():
+        raise InvalidInput(f"the {what} is blank; it needs a name")
+    return str(name)
 
 
 def _body(name: str, value: object) -> str:

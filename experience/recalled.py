@@ -27,7 +27,7 @@ _ITEM = re.compile(
 )
 """How a line of a block reads, whatever it was indented, numbered or quoted with."""
 _BRIEF_LINE = re.compile(
-    r'\(left out for want of room: \d|== [A-Za-z ()]+ ==|\d+\. \[(?:established|provisional)\] \\?"|- `[^`\n]{1,64}` —|\d+ runs followed it: |no run has followed it yet|\d+\. skill `[a-z0-9-]+`'
+    r'\(left out for want of room: |== [A-Za-z ()]+ ==|\d+\. \[(?:established|provisional)\] \\?"|- `[^`\n]{1,64}` —|\d+ runs followed it: |no run has followed it yet|\d+\. skill `[a-z0-9-]+`'
 )
 """How the lines of a brief read that are none of the above."""
 _RESULTS = {True: "worked", False: "failed", None: "nobody has said"}
@@ -51,7 +51,7 @@ PROPOSE = (
     "If this run shows something durable that later runs can use, propose it with {tool}: one plain sentence, its impact rated "
     "high, medium or low. Leave out what holds for this task only. What you propose is told to later runs, and "
     "lapses unless other runs find it again. Do not repeat in any wording what is listed as learned; where a listed item is wrong "
-    "or incomplete, propose a correction instead that quotes it."
+    "or incomplete, quote it and say what is so instead, with {correct}."
 )
 HELP = (
     "Go on by yourself where you can, and say what you assumed. Never work around a permission that was denied. Where a blocker "

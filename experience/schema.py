@@ -156,8 +156,7 @@ def m004_learnings(db: Database) -> None:
         CREATE TABLE learnings (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             namespace TEXT NOT NULL,
-            agent TEXT NOT NULL,
-            corrects INTEGER REFERENCES learnings (id) ON DELETE SET NULL
+            agent TEXT NOT NULL
         )
         """,
         "CREATE INDEX learnings_by_agent ON learnings (namespace, agent)",
@@ -178,6 +177,18 @@ def m004_learnings(db: Database) -> None:
         )
         """,
         "CREATE INDEX learning_events_by_learning ON learning_events (learning_id, id)",
+        # Which learning stands in whose place, from when on, as long as it stands itself: because it corrects it, or because
+        # it claims the same for more agents.
+        """
+        CREATE TABLE learning_corrections (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            learning_id INTEGER NOT NULL REFERENCES learnings (id) ON DELETE CASCADE,
+            by_id INTEGER NOT NULL REFERENCES learnings (id) ON DELETE CASCADE,
+            same INTEGER NOT NULL CHECK (same IN (0, 1)),
+            at TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX learning_corrections_by_learning ON learning_corrections (learning_id)",
         # A run that was told a learning and was then recorded; the event is the one that it used up a run of.
         """
         CREATE TABLE tellings (

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from experience import rows, writing
-from experience.admission import Added, admit, checked_name, prepare
-from experience.episode import Episode, checked_text, moment_text
+from experience.admission import Added, admit, prepare
+from experience.episode import Episode, checked_name, checked_text, moment_text
 from experience.errors import InvalidInput, NotFound
 from experience.protocols import Filter, Label, Record, Withdrawal
 from experience.sqlite_file import SqliteFile

@@ -19,6 +19,7 @@ from experience.learn.skill import Skill
 from experience.recalled import CLOSING, OPENING, TITLES, strip_recalled
 from experience.tell.brief import BLOCKERS, Blocker, BriefPolicy, brief, laid_out
 from experience.tell.budget import count_bytes
+from experience.tell.contents import FIXED_PARTS
 from experience.tell.receipts import Receipts
 from experience.tell.sources import Sources, by_task
 from experience.testing import Clock, HashEncoder
@@ -148,7 +149,7 @@ def test_skills_that_fit_are_told_with_how_the_runs_ended_that_followed_them(tol
         "   5 runs followed it: 2 worked, 1 failed, 2 unknown",
     ]
     [item] = found.contents.of("skills")
-    assert (item.name, item.id) == ("deploy-shop", 1)
+    assert (item.name, item.version, item.id) == ("deploy-shop", 1, None)
     assert "bake-cake" not in found.text
     assert "no run has followed it yet" in brief(told, "bake a birthday cake").text
 
@@ -196,7 +197,8 @@ def test_long_runs_are_told_shorter_before_any_is_left_out(memory):
     assert "more characters)" in found.text
     small = brief(memory, TASK, policy=BriefPolicy(budget=170))
     assert len(small.contents.of("worked")) < 3
-    assert len(small.contents.told) + len(small.contents.left_out) == 3
+    assert len(small.contents.told) + len([item for item in small.contents.left_out if item.part == "worked"]) == 3
+    assert "(left out for want of room: how to propose a learning, " in small.text
     assert "runs that worked)" in small.text
 
 
@@ -223,10 +225,12 @@ def test_it_never_costs_more_than_its_budget_and_loses_count_of_nothing(told, tm
 
     assert found.cost <= budget
     assert found.cost == (policy.count(found.text) if found.text else 0)
-    everything = [*found.contents.told, *found.contents.left_out]
-    assert sorted((item.part, item.id) for item in everything) == sorted(
-        [("worked", 1), ("failed", 2), ("unknown", 3), ("skills", 1), *(("learnings", id) for id in range(1, 13))]
+    everything = [item for item in (*found.contents.told, *found.contents.left_out) if item.part not in FIXED_PARTS]
+    assert sorted((item.part, item.id or 0) for item in everything) == sorted(
+        [("worked", 1), ("failed", 2), ("unknown", 3), ("skills", 0), *(("learnings", id) for id in range(1, 13))]
     )
+    fixed = {item.part for item in found.contents.left_out if item.part in FIXED_PARTS}
+    assert ("PROPOSE A LEARNING" in found.text) != ("propose" in fixed)
 
 
 @pytest.mark.parametrize("name", ["budget", "worked", "skills"])

@@ -173,6 +173,15 @@ def width() -> int:
     return max(40, shutil.get_terminal_size((100, 24)).columns)
 
 
+def write_exactly(text: str) -> None:
+    """Byte for byte, where it goes to a program; a terminal gets its escapes spelled out."""
+    if sys.stdout.isatty():
+        click.echo(visible(text), nl=False)
+    else:
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+
+
 def print_json(data: object) -> None:
     """Data for programs, on standard output."""
     click.echo(visible_json(json.dumps(data, ensure_ascii=False, indent=2)))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, print_json, remark, text_from, wants_json
+from experience.commands.common import Settings, count, print_json, remark, text_from, wants_json, write_exactly
 from experience.commands.telling import (
     keep_receipt,
     policy_from,
     remark_left_out,
     telling,
     told_memory,
-    write_exactly,
 )
 from experience.errors import ExperienceError, InvalidInput
 
@@ -74,7 +73,9 @@ def compose(settings: Settings, /, body: str | None, task: str | None, *, run_id
     if body is None and task is None:
         raise click.UsageError("say what is asked: BODY, or - for standard input, or --task")
     asked = text_from(body) if body is not None else task or ""
-    policy = policy_from(named["brief_budget"], named["learn_tool"], named["help_tool"], named["blockers"])
+    policy = policy_from(
+        named["brief_budget"], *(named[name] for name in ("learn_tool", "correct_tool", "help_tool", "blockers"))
+    )
     agent = named["agent"]
     run = Run(
         agent,
@@ -83,14 +84,16 @@ def compose(settings: Settings, /, body: str | None, task: str | None, *, run_id
         memory=_file(named["memory"]) if named["memory"] else None,
         handover=_handover(named["handover"]) if named["handover"] else None,
     )
-    with told_memory(settings, create=run_id is not None) as (memory, _):
-        if named["briefed"]:
-            from experience.tell.brief import brief as brief_for
+    payload = composed(run, budget=named["budget"], memory_tool=named["memory_tool"])
+    if named["briefed"] or run_id is not None:
+        with told_memory(settings, create=run_id is not None) as (memory, _):
+            if named["briefed"]:
+                from experience.tell.brief import brief as brief_for
 
-            run = replace(run, brief=brief_for(memory, task if task is not None else asked, agent=agent, policy=policy))
-        payload = composed(run, budget=named["budget"], memory_tool=named["memory_tool"])
-        if run_id is not None:
-            keep_receipt(memory, run_id, payload, agent)
+                run = replace(run, brief=brief_for(memory, asked if task is None else task, agent=agent, policy=policy))
+                payload = composed(run, budget=named["budget"], memory_tool=named["memory_tool"])
+            if run_id is not None:
+                keep_receipt(memory, run_id, payload)
     if settings.json:
         print_json(_payload_json(payload))
     else:
@@ -104,9 +107,9 @@ def _instructions(path: Path, flags: tuple[str, ...]) -> str:
     given = {}
     for flag in flags:
         name, _, value = flag.partition("=")
-        if value not in ("", "yes", "no"):
+        if value not in ("", "yes", "no", "true", "false"):
             raise click.UsageError(f"--flag {flag}: a flag is NAME, NAME=yes or NAME=no")
-        given[name] = value != "no"
+        given[name] = value not in ("no", "false")
     return expand(path, flags=given)
 
 

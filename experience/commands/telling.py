@@ -1,6 +1,5 @@
 """`brief`, `explain`: what earlier runs have to say, and what a run was told; and what `compose` shares with them."""
 
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
@@ -9,7 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from experience.commands.common import Settings, count, print_json, refresh_with_bar, remark, text_from, wants_json
+from experience.commands.common import (
+    Settings,
+    count,
+    print_json,
+    refresh_with_bar,
+    remark,
+    text_from,
+    wants_json,
+    write_exactly,
+)
 from experience.errors import ExperienceError
 from experience.screen import visible
 
@@ -22,13 +30,13 @@ if TYPE_CHECKING:
     from experience.tell.contents import Contents
 
 F = TypeVar("F", bound="Callable[..., object]")
-_MOST_BYTES = 16 * 1024 * 1024  # of a file that goes into a payload
 
 
 def telling(function: F) -> F:
     """The options that a brief has, by itself or in a payload."""
     options = (
         click.option("--learn-tool", default="experience learn propose", show_default=True, metavar="NAME", help="What the run proposes learnings with."),
+        click.option("--correct-tool", default="experience learn correct", show_default=True, metavar="NAME", help="What the run corrects them with."),
         click.option("--help-tool", metavar="NAME", help="What the run asks a person for help with; without it, help is not spoken of."),
         click.option("--blocker", "blockers", multiple=True, metavar="SLUG:TEXT", help="A kind of blocker to ask about, with --help-tool; repeatable.  [default: the six usual ones]"),
         click.option("--run-id", metavar="NAME", help="Keep a receipt for this run: this is what it is told, no preview."),
@@ -38,7 +46,9 @@ def telling(function: F) -> F:
     return function
 
 
-def policy_from(budget: int, learn_tool: str, help_tool: str | None, blockers: tuple[str, ...]) -> "BriefPolicy":
+def policy_from(
+    budget: int, learn_tool: str, correct_tool: str, help_tool: str | None, blockers: tuple[str, ...]
+) -> "BriefPolicy":
     """The policy that these options name."""
     from experience.tell.brief import BLOCKERS, Blocker, BriefPolicy
 
@@ -49,9 +59,8 @@ def policy_from(budget: int, learn_tool: str, help_tool: str | None, blockers: t
         raise click.UsageError(
             "--blocker needs a short name, a colon and what it means: access:a permission is missing"
         )
-    if help_tool is None:
-        return BriefPolicy(budget, learn_tool=learn_tool)
-    return BriefPolicy(budget, learn_tool=learn_tool, blockers=kinds or BLOCKERS, help_tool=help_tool)
+    policy = BriefPolicy(budget, learn_tool=learn_tool, correct_tool=correct_tool)
+    return policy if help_tool is None else replace(policy, blockers=kinds or BLOCKERS, help_tool=help_tool)
 
 
 def moment_then(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
@@ -101,18 +110,16 @@ def brief(
     policy = policy_from(budget, **named)
     asked = text_from(task)
     with told_memory(settings, create=run_id is not None, as_of=as_of) as (memory, gone):
-        found = replace(brief_for(memory, asked, agent=agent, policy=policy), as_of=as_of, gone=gone)
+        found = brief_for(memory, asked, agent=agent, policy=policy)
         if run_id is not None:
-            keep_receipt(memory, run_id, found, agent)
+            keep_receipt(memory, run_id, found)
     if settings.json:
-        print_json(_brief_json(found))
+        print_json(_brief_json(found, gone))
     else:
         write_exactly(found.text + "\n" if found.text else "")
         remark_left_out(found.contents)
-    if found.gone:
-        remark(
-            f"{count(found.gone, 'run')} that {'were' if found.gone > 1 else 'was'} there then and deleted since: not in it"
-        )
+    if gone:
+        remark(f"{count(gone, 'run')} that {'were' if gone > 1 else 'was'} there then and deleted since: not in it")
 
 
 @click.command()
@@ -145,8 +152,6 @@ def told_memory(settings: Settings, *, create: bool, as_of: datetime | None = No
     from experience.tell.past import gone_since, store_as_of
 
     if not settings.db.exists() and not create:
-        if as_of is not None:
-            settings.store()
         remark(f"there is no store at {settings.db} yet, so there is nothing to tell of earlier runs")
         settings = replace(settings, db=Path(":memory:"))
     with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace, create=True) as memory:
@@ -160,21 +165,12 @@ def told_memory(settings: Settings, *, create: bool, as_of: datetime | None = No
             yield past, gone_since(memory.store, as_of)
 
 
-def keep_receipt(memory: "Memory", run_id: str, told: "Brief | Payload", agent: str) -> None:
+def keep_receipt(memory: "Memory", run_id: str, told: "Brief | Payload") -> None:
     """Keep what a run is told, and say how to tie the run to it."""
     from experience.tell.receipts import Receipts
 
-    receipt = Receipts(memory.store).add(run_id, told, agent=agent)
+    receipt = Receipts(memory.store).add(run_id, told)
     remark(f"kept as receipt {receipt.id} of the run {run_id}; record it under that run id")
-
-
-def write_exactly(text: str) -> None:
-    """Byte for byte, where it goes to a program; a terminal gets its escapes spelled out."""
-    if sys.stdout.isatty():
-        click.echo(visible(text), nl=False)
-    else:
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
 
 
 def remark_left_out(contents: "Contents") -> None:
@@ -183,13 +179,13 @@ def remark_left_out(contents: "Contents") -> None:
         remark(f"left out for want of room: {len(contents.left_out)}; --json names them")
 
 
-def _brief_json(found: "Brief") -> dict[str, Any]:
+def _brief_json(found: "Brief", gone: int) -> dict[str, Any]:
     from experience.tell.contents import text_hash
 
     return {
         "text": found.text,
         "hash": text_hash(found.text),
         "cost": found.cost,
-        "gone": found.gone,
+        "gone": gone,
         **found.contents.to_json(),
     }

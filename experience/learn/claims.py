@@ -39,7 +39,10 @@ _OVERRIDES = (
     "instead of what you were told",
     "regardless of your instructions",
 )
-_OWN_TOOLS = ("layover_", "experience_")
+_OWN_TOOLS = (
+    "layover_", "propose_learning", "correct_learning", "ask_for_help", "memory_read", "recall_experience", "record_episode",
+    "report_outcome", "experience learn", "experience record", "experience label",
+)  # fmt: skip
 _URLS = ("http://", "https://", "www.")
 _SECRET = re.compile(r"[A-Za-z0-9_+-]{20,}")
 
@@ -50,7 +53,7 @@ class Objection(NamedTuple):
     """Why a sentence may not be told."""
 
     kind: str
-    """BreaksOut, Overrides, NamesATool, CarriesAUrl, LooksLikeASecret or Hides: the first that applies, in this order."""
+    """BreaksOut, Overrides, NamesATool, CarriesAUrl, LooksLikeASecret, Hides: the first that applies, in this order."""
     reason: str
 
 
@@ -76,26 +79,21 @@ def same_claim(one: str, other: str) -> bool:
 
 def objection(text: str) -> Objection | None:
     """Why a sentence may not be kept as a learning; None when it may."""
-    folded = text.lower()
-    if any(mark in text for mark in _BREAKS_OUT):
-        return Objection("BreaksOut", "it holds == or ```, which open and close sections; say it in plain words")
-    if found := next((phrase for phrase in _OVERRIDES if phrase in folded), None):
-        return Objection("Overrides", f"it says {found!r}, which sets instructions aside; {WANTED}")
-    if found := next((prefix for prefix in _OWN_TOOLS if prefix in folded), None):
-        return Objection("NamesATool", f"it names a tool of the memory itself ({found}...); {WANTED}")
-    if any(mark in folded for mark in _URLS):
-        return Objection("CarriesAUrl", f"it holds an address; name the thing instead: {WANTED}")
-    if any(_looks_secret(run) for run in _SECRET.findall(text)):
-        return Objection("LooksLikeASecret", f"it holds what looks like a key or token; leave it out: {WANTED}")
-    return next((_OBJECTIONS[hazard.kind] for hazard in hazards(text) if hazard.kind in _OBJECTIONS), None)
-
-
-_OBJECTIONS = {
-    "override": Objection("Overrides", f"it sets instructions aside or hides from the user; {WANTED}"),
-    "unseen": Objection("Hides", f"it holds characters that nobody sees; {WANTED}"),
-    "tool-call": Objection("BreaksOut", f"it looks like a call of a tool or a turn of a conversation; {WANTED}"),
-    "secret": Objection("LooksLikeASecret", f"it holds a secret or somebody's personal data; leave it out: {WANTED}"),
-}
+    folded, kinds = text.lower(), {hazard.kind for hazard in hazards(text)}
+    phrase = next((phrase for phrase in _OVERRIDES if phrase in folded), None)
+    tool = next((name for name in _OWN_TOOLS if name in folded), None)
+    objections = (
+        ("BreaksOut", any(mark in text for mark in _BREAKS_OUT), "it holds == or ```, which open and close sections; say it in plain words"),
+        ("BreaksOut", "tool-call" in kinds, f"it looks like a call of a tool or a turn of a conversation; {WANTED}"),
+        ("Overrides", phrase, f"it says {phrase!r}, which sets instructions aside; {WANTED}"),
+        ("Overrides", "override" in kinds, f"it sets instructions aside or hides from the user; {WANTED}"),
+        ("NamesATool", tool, f"it names a tool of the memory itself ({tool}); {WANTED}"),
+        ("CarriesAUrl", any(mark in folded for mark in _URLS), f"it holds an address; name the thing instead: {WANTED}"),
+        ("LooksLikeASecret", any(map(_looks_secret, _SECRET.findall(text))), f"it holds what looks like a key or token; leave it out: {WANTED}"),
+        ("LooksLikeASecret", "secret" in kinds, f"it holds a secret or somebody's personal data; leave it out: {WANTED}"),
+        ("Hides", "unseen" in kinds, f"it holds characters that nobody sees; {WANTED}"),
+    )  # fmt: skip
+    return next((Objection(kind, reason) for kind, holds, reason in objections if holds), None)
 
 
 def _claim(text: str) -> tuple[set[str], set[str] | None]:

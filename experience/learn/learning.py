@@ -1,7 +1,7 @@
-"""A learning as it stands, worked out of its events and of the runs that were told it since the last of them. Values only."""
+"""A learning as it stands, worked out of its events and of the runs that were told it since the last of them; pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -32,11 +32,8 @@ class Learning:
     """How many more runs may be told it before it lapses; 0 for one that does not."""
     first_at: datetime
     last_at: datetime
-    corrects: int | None = None
-    """The learning in whose place it stands."""
     corrected_by: int | None = None
-    event: int = 0
-    """The event that it stands by."""
+    """The learning that is told in its place; None unless the state is corrected."""
 
     @property
     def active(self) -> bool:
@@ -57,6 +54,7 @@ class Event:
     what: str
     """proposed, rediscovered, confirmed, rejected, corrected (by another learning), told (to a run) or lapsed."""
     text: str
+    """Its words then; empty where they were not touched."""
     state: str
     runs_left: int
     run_id: str | None
@@ -65,21 +63,36 @@ class Event:
 
 
 SELECT_LEARNINGS = """
-    SELECT l.id, l.agent, l.corrects, e.id, e.text, e.impact, e.state, e.proposals, e.runs_left, e.at,
+    SELECT l.id, l.agent, e.text, e.impact, e.state, e.proposals, e.runs_left, e.at,
         (SELECT min(at) FROM learning_events WHERE learning_id = l.id),
         CASE e.runs_left WHEN 0 THEN 0 ELSE (SELECT count(*) FROM tellings WHERE event_id = e.id AND at <= ?) END
     FROM learnings l JOIN learning_events e
         ON e.id = (SELECT max(id) FROM learning_events WHERE learning_id = l.id AND at <= ?)
-    WHERE l.namespace = ? {mine} AND e.at <= ? ORDER BY l.id
+    WHERE l.namespace = ? {mine} ORDER BY l.id
 """
 
 
 def learning_from(row: Sequence[Any]) -> Learning:
     """The learning in a row of SELECT_LEARNINGS, but for what corrects it."""
-    id, agent, corrects, event, text, impact, state, proposals, runs_left, at, first_at, told = row
+    id, agent, text, impact, state, proposals, runs_left, at, first_at, told = row
     left, state = aged(state, runs_left, told)
-    first, last = moment_from(first_at, "at"), moment_from(at, "at")
-    return Learning(id, agent, text, impact, state, proposals, left, first, last, corrects, event=event)
+    return Learning(id, agent, text, impact, state, proposals, left, moment_from(first_at, "at"), moment_from(at, "at"))
+
+
+def corrected(learnings: Sequence[Learning], corrections: Sequence[tuple[int, int]]) -> list[Learning]:
+    """The same with corrections applied, pairs of ids, oldest first: the second is told in the first's place while it stands.
+
+    A correction that was corrected itself still stands for what it corrects. Should they go in a circle, the latest count.
+    """
+    active = {one.id for one in learnings if one.active}
+    by: dict[int, int] = {}
+    for old, new in reversed(corrections):
+        end = new
+        while end in by and end != old:
+            end = by[end]
+        if {old, new} <= active and end != old:
+            by.setdefault(old, new)
+    return [replace(one, state="corrected", corrected_by=by[one.id]) if one.id in by else one for one in learnings]
 
 
 def aged(state: str, runs_left: int, told: int) -> tuple[int, str]:

@@ -6,6 +6,7 @@ learning is a log of events: nothing is changed, and how it stood at any moment 
 and in what words, is decided elsewhere.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from experience.episode import checked_text, moment_from, moment_text
 from experience.errors import InvalidInput, NotFound, shown
 from experience.learn.claims import objection, same_claim
 from experience.learn.learning import (
+    ACTIVE,
     CONFIRM_AFTER,
     IMPACTS,
     MAX_TEXT,
@@ -21,6 +23,7 @@ from experience.learn.learning import (
     Event,
     Learning,
     aged,
+    corrected,
     learning_from,
 )
 from experience.learn.replies import (
@@ -62,46 +65,54 @@ class Learnings:
         if refusal := _refusal(text, impact):
             return refusal
         with self.store.write():
-            found = next((one for one in self._by_decision(agent) if same_claim(one.text, text)), None)
-            if found is None:
-                return Taken(self._add(agent, text, impact, None, run_id, by))
-            return self._met(found, text, impact, run_id, by)
+            found = self._same(text, self.all(agent))
+            if found is not None:
+                return self._met(found, text, impact, run_id, by)
+            return Taken(self._add(agent, text, impact, run_id, by))
 
     def correct(
-        self, id: int, text: str, *, agent: str = "", impact: str = "medium", run_id: str | None = None, by: str = ""
+        self,
+        which: int | str,
+        text: str,
+        *,
+        agent: str = "",
+        impact: str = "medium",
+        run_id: str | None = None,
+        by: str = "",
     ) -> Reply:
-        """Say what is so in the place of an active learning; the correction is provisional, whatever it corrects.
+        """Say what is so in the place of an active learning, named as `find` takes it; provisional, whatever it corrects.
 
         While the correction stands the old learning is not told; if it lapses or is rejected, the old one is told again as
         it stood. An agent corrects its own learnings and those for all. Raises NotFound, InvalidInput.
         """
         text = checked_text("text", text).strip()
         with self.store.write():
-            old = self.get(id)
+            old = self.find(which, agent)
             if old.agent not in ("", agent) and agent:
-                raise NotFound(f"the agent {agent!r} has no learning {id}; see: experience learn list")
+                raise NotFound(f"the agent {agent!r} has no learning {old.id}; see: experience learn list")
             if not old.active:
-                return NotActive(id, old.state)
+                return NotActive(old.id, old.state)
             if refusal := _refusal(text, impact):
                 return refusal
-            if " ".join(text.split()) == " ".join(old.text.split()):
-                return Malformed(f"learning {id} says exactly this; say what is different")
-            others = [one for one in self._by_decision(old.agent) if one.id != id and same_claim(one.text, text)]
-            if others and others[0].state == "rejected":
-                return Refused(others[0].id)
-            return Corrected(self._add(old.agent, text, impact, id, run_id, by), id)
+            if _plain(text) == _plain(old.text):
+                return Malformed(f"learning {old.id} says exactly this; say what is different")
+            other = self._same(text, [one for one in self.all(old.agent) if one.id != old.id])
+            if other is not None and other.state == "rejected":
+                return Refused(other.id)
+            new = other.id if other is not None and other.active else self._add(old.agent, text, impact, run_id, by)
+            self._replace([old], new)
+            return Corrected(new, old.id)
 
-    def find(self, which: str, agent: str = "") -> Learning:
+    def find(self, which: int | str, agent: str = "") -> Learning:
         """A learning by its id or by its words, as a run is told them; of those that an agent is told, the nearest in words.
 
         Raises NotFound.
         """
-        if which.strip().isdecimal():
+        if isinstance(which, int) or which.strip().isdecimal():
             return self.get(int(which))
-        said = " ".join(which.split())
         told = self.active(agent)
-        exact = [one for one in told if " ".join(one.text.split()) == said]
-        found = exact or [one for one in told if same_claim(one.text, said)]
+        exact = [one for one in told if _plain(one.text) == _plain(which)]
+        found = exact or [one for one in told if same_claim(one.text, which)]
         if not found:
             raise NotFound(f"no learning that is told says {shown(which)}; see: experience learn list")
         return found[0]
@@ -109,59 +120,95 @@ class Learnings:
     # -- a person's part -------------------------------------------------------------------------------------------------
 
     def confirm(self, id: int, *, by: str = "", note: str = "") -> Learning:
-        """Let it be told for good. Raises NotFound; InvalidInput while another learning corrects it."""
-        return self._decide(id, "confirmed", by, note)
+        """Let it be told for good. Raises NotFound; InvalidInput while another is told in its place."""
+        with self.store.write():
+            learning = self.get(id)
+            if learning.state == "corrected":
+                raise InvalidInput(
+                    f"learning {id} was corrected by learning {learning.corrected_by}; reject that one, and {id} stands again"
+                )
+            told = self._same(learning.text, [one for one in self.all(learning.agent) if one.active and one.id != id])
+            if told is not None:
+                raise InvalidInput(f"learning {told.id} says the same and is told; confirm that one")
+            self._write(replace(learning, state="confirmed", runs_left=0), "confirmed", None, by, note)
+            return self.get(id)
 
     def reject(self, id: int, *, by: str = "", note: str = "") -> Learning:
-        """Let it never be told again, in any wording. Raises NotFound."""
-        return self._decide(id, "rejected", by, note)
+        """Let it never be told again, nor any other that is told and claims the same to the same agent; of one for all, to any.
+
+        What it corrected is told again. Raises NotFound.
+        """
+        with self.store.write():
+            learning = self.get(id)
+            told = [one for one in self.all() if one.active and one.id != id and learning.agent in ("", one.agent)]
+            sql = (
+                "SELECT learning_id FROM learning_corrections WHERE by_id = ? GROUP BY learning_id HAVING min(same) = 1"
+            )
+            covered = [self.get(old) for (old,) in self.store.read(sql, (id,))]
+            same = [one for one in told if same_claim(one.text, learning.text)]
+            for one in (learning, *same, *(one for one in covered if one.corrected_by == id)):
+                why = note if one.id == id else f"claims the same as learning {id}"
+                self._write(replace(one, state="rejected", runs_left=0), "rejected", None, by, why)
+            return self.get(id)
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
     def get(self, id: int) -> Learning:
         """One learning as it stands. Raises NotFound."""
-        found = [one for one in self._all(None, None) if one.id == id]
+        found = [one for one in self.all() if one.id == id]
         if not found:
             raise NotFound(f"the namespace {self.store.namespace!r} has no learning {id}; see: experience learn list")
         return found[0]
 
     def all(self, agent: str | None = None, *, at: datetime | None = None) -> list[Learning]:
         """Every learning (None) or those that concern one agent, as they stand or stood `at` a moment, oldest first."""
-        return self._all(agent, at)
+        until = "9999" if at is None else moment_text(at)
+        mine, parameters = ("", []) if agent is None else ("AND l.agent IN ('', ?)", [agent])
+        sql = "SELECT learning_id, by_id FROM learning_corrections WHERE at <= ? ORDER BY id"
+        with self.store.alone():
+            rows = self.store.read(
+                SELECT_LEARNINGS.format(mine=mine), (until, until, self.store.namespace, *parameters)
+            )
+            pairs = self.store.read(sql, (until,))
+        return corrected([learning_from(row) for row in rows], [(old, new) for old, new in pairs])
 
     def active(self, agent: str = "", *, at: datetime | None = None) -> list[Learning]:
         """What an agent is told: its own and those for all; confirmed ones first, then by when they were first proposed."""
-        found = [one for one in self._all(agent, at) if one.active]
+        found = [one for one in self.all(agent, at=at) if one.active]
         return sorted(found, key=lambda one: (one.state != "confirmed", one.first_at, one.id))
 
     def history(self, id: int) -> list[Event]:
         """Everything that happened to a learning, oldest first. Raises NotFound."""
-        learning = self.get(id)
-        sql = "SELECT id, what, text, state, runs_left, run_id, by, note, at FROM learning_events WHERE learning_id = ? ORDER BY id"
-        events = []
-        for event, what, text, state, runs_left, run_id, by, note, at in self.store.read(sql, (id,)):
-            events.append(Event(moment_from(at, "at"), what, text, state, runs_left, run_id, by, note))
-            told = self.store.read("SELECT run_id, at FROM tellings WHERE event_id = ? ORDER BY id", (event,))
-            for number, (run, when) in enumerate(told, 1):
-                left, state_then = aged(state, runs_left, number)
-                moment = moment_from(when, "at")
-                events.append(Event(moment, "told", "", state_then, left, run, "", ""))
-                if state_then == "lapsed" and number == runs_left:
-                    events.append(Event(moment, "lapsed", "", "lapsed", 0, None, "", ""))
-        for one in self._all(None, None):
-            if one.corrects == learning.id:
-                note = f"learning {one.id}, which is {one.state}"
-                events.append(Event(one.first_at, "corrected", one.text, one.state, 0, None, "", note))
+        with self.store.alone():
+            self.get(id)
+            sql = "SELECT id, what, text, state, runs_left, run_id, by, note, at FROM learning_events WHERE learning_id = ? ORDER BY id"
+            events = []
+            for event, what, text, state, runs_left, run_id, by, note, at in self.store.read(sql, (id,)):
+                events.append(Event(moment_from(at, "at"), what, text, state, runs_left, run_id, by, note))
+                events += self._told(event, state, runs_left)
+            pairs = self.store.read("SELECT by_id, at FROM learning_corrections WHERE learning_id = ?", (id,))
+        for new, at in pairs:
+            events.append(Event(moment_from(at, "at"), "corrected", "", "corrected", 0, None, "", f"by learning {new}"))
         return sorted(events, key=lambda one: one.at)
 
+    def was_told_anything(self, run_id: str) -> bool:
+        """Whether there is a receipt of a run, so that what it was not told can be known."""
+        sql = "SELECT 1 FROM receipts WHERE namespace = ? AND run_id = ? LIMIT 1"
+        return bool(self.store.read(sql, (self.store.namespace, run_id)))
+
     # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def _same(self, text: str, among: Sequence[Learning]) -> Learning | None:
+        """The one that claims the same; of several the one that decides."""
+        same = [one for one in among if same_claim(one.text, text)]
+        return min(same, key=lambda one: (_DECIDING[one.state], one.id), default=None)
 
     def _met(self, old: Learning, text: str, impact: str, run_id: str | None, by: str) -> Reply:
         """What a proposal becomes that claims the same as a learning that is there."""
         if old.state == "rejected":
             return Refused(old.id)
-        if old.state == "corrected":
-            return Outdated(old.id, old.corrected_by or 0)
+        if old.corrected_by is not None:
+            return Outdated(old.id, old.corrected_by)
         if old.active and self._was_told(old, run_id):
             return Echo(old.id)
         found = replace(old, proposals=old.proposals + 1, runs_left=PROVISIONAL_RUNS, state="provisional")
@@ -176,39 +223,39 @@ class Learnings:
 
     def _was_told(self, learning: Learning, run_id: str | None) -> bool:
         """Whether the one who proposes had it in front of them, or proposed it before in the same run."""
-        if run_id is None:
+        if run_id is None or not self.was_told_anything(run_id):
             return True
-        namespace = self.store.namespace
-        contents = self.store.read(
-            """SELECT json_extract(told.value, '$.id') FROM receipts r LEFT JOIN json_each(r.contents, '$.learnings') told
-            WHERE r.namespace = ? AND r.run_id = ?""",
-            (namespace, run_id),
-        )
-        if not contents:
-            return True
-        own = self.store.read(
-            "SELECT 1 FROM learning_events WHERE learning_id = ? AND run_id = ?", (learning.id, run_id)
-        )
-        return bool(own) or (learning.id,) in contents
+        sql = """SELECT 1 FROM receipts r JOIN json_each(r.contents, '$.learnings') told
+            WHERE r.namespace = ? AND r.run_id = ? AND json_extract(told.value, '$.id') = ?
+            UNION ALL SELECT 1 FROM learning_events WHERE learning_id = ? AND run_id = ?"""
+        return bool(self.store.read(sql, (self.store.namespace, run_id, learning.id, learning.id, run_id)))
 
-    def _decide(self, id: int, state: str, by: str, note: str) -> Learning:
-        with self.store.write():
-            learning = self.get(id)
-            if state == "confirmed" and learning.state == "corrected":
-                raise InvalidInput(
-                    f"learning {id} was corrected by learning {learning.corrected_by}; reject that one, and {id} stands again"
-                )
-            self._write(replace(learning, state=state, runs_left=0), state, None, by, note)
-            return self.get(id)
+    def _told(self, event: int, state: str, runs_left: int) -> list[Event]:
+        """The runs that were told a learning since an event, and that it lapsed when they were enough."""
+        events = []
+        told = self.store.read("SELECT run_id, at FROM tellings WHERE event_id = ? ORDER BY id", (event,))
+        for number, (run, at) in enumerate(told, 1):
+            left, state_then = aged(state, runs_left, number)
+            moment = moment_from(at, "at")
+            events.append(Event(moment, "told", "", state_then, left, run, "", ""))
+            if state_then == "lapsed" and number == runs_left:
+                events.append(Event(moment, "lapsed", "", "lapsed", 0, None, "", ""))
+        return events
 
-    def _add(self, agent: str, text: str, impact: str, corrects: int | None, run_id: str | None, by: str) -> int:
+    def _add(self, agent: str, text: str, impact: str, run_id: str | None, by: str) -> int:
         with self.store.write() as db:
-            row = (self.store.namespace, checked_text("agent", agent), corrects)
-            cursor = db.execute("INSERT INTO learnings (namespace, agent, corrects) VALUES (?, ?, ?)", row)
-            id, now = int(cursor.lastrowid or 0), self.store.now()
-            new = Learning(id, agent, text, impact, "provisional", 1, PROVISIONAL_RUNS, now, now, corrects)
-            note = "" if corrects is None else f"corrects learning {corrects}"
-            self._write(new, "proposed", run_id, by, note)
+            row = (self.store.namespace, checked_text("agent", agent))
+            id, now = (
+                int(db.execute("INSERT INTO learnings (namespace, agent) VALUES (?, ?)", row).lastrowid or 0),
+                self.store.now(),
+            )
+            self._write(
+                Learning(id, agent, text, impact, "provisional", 1, PROVISIONAL_RUNS, now, now),
+                "proposed",
+                run_id,
+                by,
+                "",
+            )
         return id
 
     def _write(self, learning: Learning, what: str, run_id: str | None, by: str, note: str) -> None:
@@ -220,25 +267,22 @@ class Learnings:
             note, at) VALUES ({", ".join("?" * len(row))})"""
         with self.store.write() as db:
             db.execute(sql, row)
+            if learning.state in ACTIVE:
+                self._cover(learning)
 
-    def _by_decision(self, agent: str) -> list[Learning]:
-        return sorted(self._all(agent, None), key=lambda one: (_DECIDING[one.state], one.id))
+    def _cover(self, new: Learning) -> None:
+        """Let it be told in the place of whatever claims the same to the same agent; of one for all, to any agent."""
+        others = [one for one in self.all() if one.id != new.id and new.agent in ("", one.agent)]
+        same = [one for one in others if one.state in (*ACTIVE, "corrected") and same_claim(one.text, new.text)]
+        self._replace(same, new.id, same=True)
 
-    def _all(self, agent: str | None, at: datetime | None) -> list[Learning]:
-        """Learnings oldest first, each by its last event and the runs that were told it since, corrections applied."""
-        until = "9999" if at is None else moment_text(at)
-        mine, parameters = ("", []) if agent is None else ("AND l.agent IN ('', ?)", [agent])
-        rows = self.store.read(
-            SELECT_LEARNINGS.format(mine=mine), (until, until, self.store.namespace, *parameters, until)
-        )
-        found = [learning_from(row) for row in rows]
-        standing = {one.id: one for one in found}
-        for one in reversed(found):  # a correction is younger than what it corrects, and is settled before it
-            by = standing[one.id]
-            old = standing.get(by.corrects or 0)
-            if old is not None and old.active and (by.active or by.state == "corrected"):
-                standing[old.id] = replace(old, state="corrected", corrected_by=by.id)
-        return [standing[one.id] for one in found]
+    def _replace(self, old: Sequence[Learning], new: int, *, same: bool = False) -> None:
+        """Let one be told in the place of others, as long as it stands."""
+        now = moment_text(self.store.now())
+        rows = [(one.id, new, same, now) for one in old if one.corrected_by != new]
+        with self.store.write() as db:
+            sql = "INSERT INTO learning_corrections (learning_id, by_id, same, at) VALUES (?, ?, ?, ?)"
+            db.conn.executemany(sql, rows)
 
 
 def _refusal(text: str, impact: str) -> Malformed | Unacceptable | None:
@@ -250,3 +294,7 @@ def _refusal(text: str, impact: str) -> Malformed | Unacceptable | None:
         return Malformed(f"it has {len(text)} characters; {MAX_TEXT} are the most: one thing, in one sentence")
     found = objection(text)
     return Unacceptable(*found) if found else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -6,25 +6,23 @@ from experience.episode import moment_text
 from experience.learn.counts import Counts
 from experience.learn.learning import Event, Learning
 from experience.learn.replies import Reply
-from experience.printing import shortened
 from experience.screen import visible
 
 
 def learning_json(learning: Learning, told: Counts) -> dict[str, object]:
     """A learning, and how the runs ended that were told it."""
     data = asdict(learning) | {"first_at": moment_text(learning.first_at), "last_at": moment_text(learning.last_at)}
-    del data["event"]
     return {**data, "told": asdict(told)}
 
 
-def learning_line(learning: Learning, told: Counts, width: int) -> str:
+def learning_line(learning: Learning, told: Counts) -> str:
     """The same in one line."""
     left = f"{learning.runs_left} runs left" if learning.state == "provisional" else ""
     by = f"by {learning.corrected_by}" if learning.corrected_by else ""
     runs = f"told {told.total}: {told.worked} worked, {told.failed} failed" if told.total else ""
     notes = ", ".join(note for note in (learning.agent, learning.impact, left, by, runs) if note)
     head = f"{learning.id:>4}  {learning.state:<11}  "
-    return head + shortened(learning.text, max(width - len(head) - len(notes) - 4, 24)) + visible(f"  ({notes})")
+    return head + visible(f"{' '.join(learning.text.split())}  ({notes})")
 
 
 def reply_json(reply: Reply) -> dict[str, object]:

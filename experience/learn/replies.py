@@ -24,7 +24,7 @@ class Echo:
 
     def __str__(self) -> str:
         return (
-            f"learning {self.id} says this already and was in front of you; repeating it proves nothing. If it is wrong or "
+            f"learning {self.id} says this already, and repeating what one was told proves nothing. If it is wrong or "
             f"incomplete, correct learning {self.id} instead"
         )
 

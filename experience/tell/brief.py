@@ -8,7 +8,6 @@ give the same bytes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from experience import recalled
 from experience.errors import InvalidInput
@@ -16,8 +15,8 @@ from experience.learn.learning import Learning
 from experience.memory import Memory
 from experience.protocols import Match
 from experience.tell.budget import Count, estimate_tokens, fair_shares
-from experience.tell.contents import PARTS, Contents, Item
-from experience.tell.sources import FittingSkill, Sources, by_task, settled, sources_for
+from experience.tell.contents import FIXED_PARTS, PARTS, Contents, Item, in_order
+from experience.tell.sources import FittingSkill, Sources, by_task, sources_for
 
 MAX_LEARNINGS = 25
 _LENGTHS = (600, 240, 90)  # characters of a recalled text, tried in turn until all runs of a part fit
@@ -67,6 +66,8 @@ class BriefPolicy:
     skills: int = 3
     learn_tool: str = "propose_learning"
     """What a run proposes learnings with."""
+    correct_tool: str = "correct_learning"
+    """What it corrects them with."""
     blockers: tuple[Blocker, ...] = ()
     """The kinds of trouble to ask for help about; with none, help is not spoken of."""
     help_tool: str = "ask_for_help"
@@ -90,18 +91,10 @@ class Brief:
     contents: Contents = field(default_factory=Contents)
     stable: int = 0
     """Characters at the beginning that do not depend on the task."""
-    as_of: datetime | None = None
-    """The moment that it was rebuilt for; None for one that is told now."""
-    gone: int = 0
-    """Of one that was rebuilt: runs that were there then and have been deleted since."""
-    _made_of: "tuple[Sources, str, BriefPolicy] | None" = field(default=None, repr=False, compare=False)
-
-    def within(self, budget: int, count: Count) -> "Brief":
-        """The same, laid out anew for less room; empty when there is none."""
-        if self._made_of is None or budget < 1:
-            return Brief("")
-        sources, task, policy = self._made_of
-        return laid_out(sources, task, replace(policy, budget=min(budget, policy.budget), count=count))
+    agent: str = ""
+    """Whom it tells."""
+    made_of: "tuple[Sources, str, BriefPolicy] | None" = field(default=None, repr=False, compare=False)
+    """What it was laid out from, for laying it out anew; without it, a brief is cut by its lines like any other text."""
 
 
 def brief(memory: Memory, task: str, *, agent: str = "", policy: BriefPolicy = BriefPolicy()) -> Brief:
@@ -110,14 +103,14 @@ def brief(memory: Memory, task: str, *, agent: str = "", policy: BriefPolicy = B
     A task without words gets the learnings alone. Raises StoreError, EncoderError, InvalidInput.
     """
     limits = policy.worked, policy.failed, policy.unknown, policy.skills
-    return laid_out(sources_for(memory, task, agent, *limits), task, policy)
+    return laid_out(sources_for(memory, task, agent, *limits), task, policy, agent)
 
 
-def laid_out(sources: Sources, task: str, policy: BriefPolicy) -> Brief:
+def laid_out(sources: Sources, task: str, policy: BriefPolicy, agent: str = "") -> Brief:
     """The brief that these sources make: pure, and never more costly than the budget."""
     stable = _stable_blocks(sources, policy)
     learned = any(block.part == "learnings" for block in stable)
-    room = policy.budget - policy.count(_joined(stable, ())) if stable else policy.budget
+    room = policy.budget - policy.count(_joined(stable, ()))
     task_blocks = _task_blocks(sources, task, policy, with_learnings=not learned, room=room)
     while (text := _joined(stable, task_blocks)) and policy.count(text) > policy.budget:
         # Costs of parts need not add up to the cost of the whole.
@@ -127,7 +120,7 @@ def laid_out(sources: Sources, task: str, policy: BriefPolicy) -> Brief:
     told = [item for block in (*stable, *task_blocks) for item in block.told]
     contents = Contents(tuple(told), tuple(_left_out(stable, task_blocks)))
     same = len("\n".join([recalled.OPENING, *(block.text for block in stable if block.items)])) if text else 0
-    return Brief(text, policy.count(text) if text else 0, contents, same, _made_of=(sources, task, policy))
+    return Brief(text, policy.count(text) if text else 0, contents, same, agent, (sources, task, policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +138,21 @@ class _Block:
         return "\n".join([self.head, *self.items])
 
     def without_last(self) -> "_Block":
-        gone = tuple(replace(item, why=_NO_ROOM) for item in self.told[-1:])
+        gone = tuple(replace(item, why=_NO_ROOM) for item in self.told[-1:] or [Item(self.part, 1)])
         return replace(self, items=self.items[:-1], told=self.told[:-1], left_out=(*gone, *self.left_out))
 
 
 def _stable_blocks(sources: Sources, policy: BriefPolicy) -> list[_Block]:
     """What does not depend on the task: the fixed parts, and the learnings if all of them find room."""
-    fixed = [_Block("", _heading("propose"), (recalled.PROPOSE.format(tool=_ticked(policy.learn_tool)),))]
+    propose = recalled.PROPOSE.format(tool=_ticked(policy.learn_tool), correct=_ticked(policy.correct_tool))
+    fixed = [_Block("propose", _heading("propose"), (propose,))]
     if policy.blockers:
         kinds = [f"- {_ticked(one.slug)} — {_flat(one.description)}" for one in policy.blockers]
         text = "\n".join([recalled.HELP.format(tool=_ticked(policy.help_tool)), *kinds])
-        fixed.append(_Block("", _heading("help"), (text,)))
-    fixed = [block for block in fixed if _cost(policy, block) <= policy.budget * _FIXED_SHARE]
+        fixed.append(_Block("help", _heading("help"), (text,)))
+    fixed = [block if _cost(policy, block) <= policy.budget * _FIXED_SHARE else block.without_last() for block in fixed]
     learned = _learned([(None, one) for one in sources.learnings], len(sources.learnings))
-    left = policy.budget - (policy.count(_joined(fixed, ())) if fixed else 0)
+    left = policy.budget - policy.count(_joined(fixed, ()))
     fits = len(sources.learnings) <= MAX_LEARNINGS and _cost(policy, learned) <= left * _LEARNINGS_SHARE
     return [*fixed, learned] if sources.learnings and fits else fixed
 
@@ -167,7 +161,7 @@ def _task_blocks(sources: Sources, task: str, policy: BriefPolicy, *, with_learn
     """What depends on the task: each part gets a fair share, and what one leaves goes to the others."""
     makers: list[tuple[str, Sequence[object], Callable[[int, int], _Block]]] = []
     if with_learnings:
-        ranked = [(score, one) for score, one in by_task(settled(sources.learnings), task)]
+        ranked = list[tuple[float | None, Learning]](by_task(sources.learnings, task))
         makers.append(("learnings", ranked[:MAX_LEARNINGS], lambda number, _: _learned(ranked, number)))
     for part, matches in (("worked", sources.worked), ("failed", sources.failed), ("unknown", sources.unknown)):
         makers.append((part, matches, lambda n, longest, p=part, m=matches: _runs(p, m, n, longest)))  # type: ignore[misc]
@@ -210,7 +204,7 @@ def _runs(part: str, matches: Sequence[Match], number: int, longest: int) -> _Bl
 
 def _skills(skills: Sequence[FittingSkill], number: int, longest: int) -> _Block:
     items = [
-        Item("skills", at, one.version.number, one.version.name, score=one.score, why=one.why)
+        Item("skills", at, name=one.version.name, version=one.version.number, score=one.score, why=one.why)
         for at, one in enumerate(skills, 1)
     ]
     lines = []
@@ -248,9 +242,10 @@ def _result(match: Match) -> str:
 
 def _left_out_line(left_out: Sequence[Item]) -> str:
     """What did not fit, counted."""
-    names = {"learnings": "learnings", "skills": "skills", "worked": "runs that worked", "failed": "runs that failed", "unknown": "runs whose end nobody confirmed"}  # fmt: skip
+    names = {"propose": "how to propose a learning", "help": "how to ask for help", "learnings": "learnings", "skills": "skills", "worked": "runs that worked", "failed": "runs that failed", "unknown": "runs whose end nobody confirmed"}  # fmt: skip
+    fixed = [names[item.part] for item in left_out if item.part in FIXED_PARTS]
     counts = [(sum(item.part == part for item in left_out), names[part]) for part in PARTS]
-    said = ", ".join(f"{count} {name}" for count, name in counts if count)
+    said = ", ".join([*fixed, *(f"{count} {name}" for count, name in counts if count)])
     return f"\n(left out for want of room: {said})" if said else ""
 
 
@@ -262,7 +257,7 @@ def _joined(stable: Sequence[_Block], task_blocks: Sequence[_Block]) -> str:
 
 def _left_out(stable: Sequence[_Block], task_blocks: Sequence[_Block]) -> list[Item]:
     found = [item for block in (*stable, *task_blocks) for item in block.left_out]
-    return sorted(found, key=lambda item: (PARTS.index(item.part), item.number))
+    return sorted(found, key=in_order)
 
 
 def _cost(policy: BriefPolicy, block: _Block) -> int:

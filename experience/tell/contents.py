@@ -7,6 +7,9 @@ from typing import Any
 
 PARTS = ("learnings", "worked", "failed", "unknown", "skills")
 """The parts of a brief that hold something remembered."""
+FIXED_PARTS = ("propose", "help")
+"""Those that say how to do something, and are left out whole where there is no room."""
+_ORDER = (*FIXED_PARTS, *PARTS)
 
 
 def text_hash(text: str) -> str:
@@ -19,13 +22,15 @@ class Item:
     """One remembered thing that a brief tells, or had no room for."""
 
     part: str
-    """One of PARTS."""
+    """One of PARTS; of what was left out, also one of FIXED_PARTS."""
     number: int
     """Its place in its part, from 1; of what was left out, its rank."""
-    id: int
-    """The episode's or learning's id; a skill's version."""
+    id: int | None = None
+    """The episode's or learning's id; None for a skill."""
     name: str = ""
     """A skill's name."""
+    version: int | None = None
+    """A skill's."""
     standing: str = ""
     """A learning's: established or provisional."""
     score: float | None = None
@@ -61,5 +66,10 @@ class Contents:
     def from_json(cls, data: Mapping[str, Any]) -> "Contents":
         """What `to_json` wrote."""
         told = [Item(**row) for kind in ("learnings", "episodes", "skills") for row in data.get(kind, [])]
-        told.sort(key=lambda item: (PARTS.index(item.part), item.number))
+        told.sort(key=in_order)
         return cls(tuple(told), tuple(Item(**row) for row in data.get("left_out", [])))
+
+
+def in_order(item: Item) -> tuple[int, int]:
+    """A key to sort by: as a brief tells things."""
+    return _ORDER.index(item.part), item.number

@@ -6,6 +6,7 @@ from typing import Any
 
 from experience.episode import moment_text
 from experience.errors import NotFound
+from experience.learn.learning import Learning
 from experience.learn.learnings import Learnings
 from experience.protocols import Record
 from experience.screen import revealed
@@ -15,7 +16,9 @@ from experience.tell.receipts import Receipt
 
 GONE = "deleted since"
 _NAMES = {
-    "learnings": "learning",
+    "propose": "how to propose a learning",
+    "help": "how to ask for help",
+    "learnings": "learned",
     "worked": "worked",
     "failed": "failed",
     "unknown": "end unknown",
@@ -61,21 +64,18 @@ def explained(store: SqliteStore, receipt: Receipt) -> Explanation:
     """What a receipt names, as the store knows it now. Raises StoreError."""
     contents = receipt.contents
     items = [(item, True) for item in contents.told] + [(item, False) for item in contents.left_out]
-    ids = [item.id for item, _ in items if item.part not in ("learnings", "skills")]
+    ids = [item.id for item, _ in items if item.id is not None and item.part != "learnings"]
     records = store.get_many(ids)
     then = {one.id: one for one in Learnings(store).all(at=receipt.at)}
     now = {one.id: one for one in Learnings(store).all()}
     lines = []
     for item, told in items:
-        if item.part == "skills":
-            text, standing = f"{item.name}, version {item.id}", ""
+        if item.id is None:
+            text, standing = "", ""
         elif item.part == "learnings":
-            text = then[item.id].text if item.id in then else GONE
-            stands = now.get(item.id)
-            same = stands is not None and stands.active and stands.standing == (item.standing or stands.standing)
-            standing = "" if stands is None or same else stands.state
+            text, standing = _of_learning(item, then.get(item.id or 0), now.get(item.id or 0))
         else:
-            text, standing = _of_run(records.get(item.id), item.part)
+            text, standing = _of_run(records.get(item.id or 0), item.part)
         lines.append(Line(item, told, text, standing))
     return Explanation(receipt, _episode(store, receipt.run_id), tuple(lines))
 
@@ -100,15 +100,20 @@ def explanation_lines(found: Explanation) -> Iterable[str]:
 
 def _line(line: Line) -> str:
     item = line.item
-    which = item.name if item.part == "skills" else f"{'learning' if item.part == 'learnings' else 'episode'} {item.id}"
-    score = f"  score {item.score:.4g}" if item.score is not None else ""
-    why = f"  ({item.why})" if item.why else ""
-    now = f"  [now {line.now}]" if line.now else ""
-    standing = f"  {item.standing}" if item.standing else ""
-    text = "" if item.part == "skills" else f"  {' '.join(revealed(line.text).split())[:160]}"
-    head = f"{_NAMES[item.part]} {item.number}" if line.told else f"left out, {_NAMES[item.part]} {item.number}"
-    version = f", version {item.id}" if item.part == "skills" else ""
-    return f"  {head}: {which}{version}{standing}{score}{why}{now}{text}"
+    which = f"{'learning' if item.part == 'learnings' else 'episode'} {item.id}" if item.id is not None else item.name
+    version = f", version {item.version}" if item.version is not None else ""
+    score = f"score {item.score:.3g}" if item.score is not None else ""
+    now = f"[now {line.now}]" if line.now else ""
+    text = " ".join(revealed(line.text).split())[:160]
+    said = (f"{which}{version}", item.standing, score, f"({item.why})" if item.why else "", now, text)
+    head = f"{_NAMES[item.part]} {item.number}" if line.told else f"left out, {_NAMES[item.part]}"
+    return f"  {head}: {'  '.join(part for part in said if part)}"
+
+
+def _of_learning(item: Item, then: Learning | None, now: Learning | None) -> tuple[str, str]:
+    if then is None or now is None:
+        return GONE, ""
+    return then.text, "" if now.active and now.standing == item.standing else now.state
 
 
 def _of_run(record: Record | None, part: str) -> tuple[str, str]:

@@ -48,6 +48,9 @@ def _forget_after(db: Database, then: str) -> None:
     db.execute(f"UPDATE skill_drafts SET {undecided} WHERE decided_at > ?", (then,))
     db.execute("DELETE FROM tellings WHERE at > ?", (then,))
     db.execute("DELETE FROM learning_events WHERE at > ?", (then,))
+    db.execute("DELETE FROM learning_corrections WHERE at > ?", (then,))
+    db.execute("DELETE FROM skill_attempts WHERE at > ?", (then,))
+    db.execute("DELETE FROM tombstones WHERE deleted_at > ?", (then,))
     db.execute("DELETE FROM learnings WHERE id NOT IN (SELECT learning_id FROM learning_events)")
     db.execute("DELETE FROM receipts WHERE at > ?", (then,))
 

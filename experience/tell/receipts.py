@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from experience.admission import checked_name
-from experience.episode import checked_text, moment_from, moment_text
+from experience import writing
+from experience.episode import checked_name, moment_from, moment_text
 from experience.errors import NotFound, shown
 from experience.store import SqliteStore
 from experience.tell.brief import Brief
@@ -51,10 +51,10 @@ class Receipt:
         }
 
 
-def keep(run: Run, told: Payload | Brief, *, agent: str = "") -> Receipt:
+def keep(run: Run, told: Payload | Brief) -> Receipt:
     """Keep what a run of a `Recorder` is told; a run that has no name of its own gets one, to be tied to it by."""
     run.run_id = run.run_id or f"run-{uuid.uuid4().hex}"
-    return Receipts(run.memory.store).add(run.run_id, told, agent=agent)
+    return Receipts(run.memory.store).add(run.run_id, told)
 
 
 class Receipts:
@@ -63,21 +63,22 @@ class Receipts:
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
 
-    def add(self, run_id: str, told: Payload | Brief, *, agent: str = "") -> Receipt:
+    def add(self, run_id: str, told: Payload | Brief) -> Receipt:
         """Keep what a run is told; the same text for the same run again is the same receipt.
 
-        To be called before the run begins: what a run is told counts when it is recorded. Raises InvalidInput for a blank
-        run_id.
+        What it tells counts as told when the run is recorded, or now if it has been. Raises InvalidInput for a blank run_id.
         """
         parts = told.parts_json() if isinstance(told, Payload) else []
         data = {**told.contents.to_json(), "parts": parts}
         row = (
-            self.store.namespace, checked_name("run_id", run_id), checked_text("agent", agent), text_hash(told.text),
+            self.store.namespace, checked_name("run_id", run_id), told.agent, text_hash(told.text),
             len(told.text.encode()), json.dumps(data, ensure_ascii=False), moment_text(self.store.now()),
         )  # fmt: skip
         with self.store.write() as db:
             sql = "INSERT OR IGNORE INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
             db.execute(sql, row)
+            if db.execute("SELECT 1 FROM episodes WHERE namespace = ? AND run_id = ?", row[:2]).fetchone():
+                writing.note_told(db, self.store.namespace, run_id, self.store.now())
             return next(one for one in self.of_run(run_id) if one.hash == row[3])
 
     def of_run(self, run_id: str) -> list[Receipt]:
@@ -94,8 +95,8 @@ class Receipts:
             found = self.of_run(record.episode.run_id) if record.episode.run_id is not None else []
         if not found:
             raise NotFound(
-                f"there is no receipt of a run {shown(run)}; one is kept when a run is told something under its run_id "
-                "(experience compose --run-id, experience brief --run-id)"
+                f"there is no receipt of a run {shown(run)}: it was told nothing under its run_id (experience compose "
+                "--run-id, experience brief --run-id), or it was deleted"
             )
         return found
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from experience.commands.common import Settings, print_json, remark, text_from, wants_json, width
+from experience.commands.common import Settings, print_json, remark, text_from, wants_json
 from experience.commands.options import whoever
 from experience.screen import visible
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound="Callable[..., object]")
 def proposing(function: F) -> F:
     """The options of whoever proposes or corrects."""
     options = (
-        click.option("--agent", default="", metavar="NAME", help="Whose learning.  [default: every agent's]"),
+        click.option("--agent", default="", envvar="EXPERIENCE_AGENT", metavar="NAME", help="Whose learning.  [default: every agent's]"),
         click.option("--impact", type=click.Choice(["low", "medium", "high"]), default="medium", show_default=True, help="How much it matters."),
         click.option("--run-id", metavar="NAME", help="The run that found it: what it was not told is no echo."),
         click.option("--by", default="", metavar="NAME", help="Who says so."),
@@ -53,8 +53,9 @@ def learn() -> None:
 @wants_json
 @click.pass_obj
 def propose(settings: Settings, /, text: str, **said: Any) -> None:
-    """Propose a learning: one sentence; - reads it from standard input. Exit code 1 when it is not taken."""
+    """Propose a learning: one sentence; - reads it from standard input. Exit code 1 when it is refused."""
     with settings.store(create=True) as store:
+        _unknown_run(store, said["run_id"])
         _answer(settings, _learnings(store).propose(text_from(text), **said))
 
 
@@ -65,11 +66,10 @@ def propose(settings: Settings, /, text: str, **said: Any) -> None:
 @wants_json
 @click.pass_obj
 def correct(settings: Settings, /, which: str, text: str, **said: Any) -> None:
-    """Say what is so in the place of a learning: WHICH is its id or its words. Exit code 1 when it is not taken."""
+    """Say what is so in the place of a learning: WHICH is its id or its words. Exit code 1 when it is refused."""
     with settings.store() as store:
-        learnings = _learnings(store)
-        old = learnings.find(which, said["agent"])
-        _answer(settings, learnings.correct(old.id, text_from(text), **said))
+        _unknown_run(store, said["run_id"])
+        _answer(settings, _learnings(store).correct(which, text_from(text), **said))
 
 
 @learn.command()
@@ -113,7 +113,7 @@ def list_(settings: Settings, /, agent: str | None, *, everything: bool) -> None
         print_json([listing.learning_json(one, counts.get(one.id, Counts())) for one in found])
         return
     for one in found:
-        click.echo(listing.learning_line(one, counts.get(one.id, Counts()), width()))
+        click.echo(listing.learning_line(one, counts.get(one.id, Counts())))
     if not found:
         remark("nothing was learned yet" if everything else "nothing is told; --all shows what lapsed or was rejected")
 
@@ -141,18 +141,23 @@ def _learnings(store: "SqliteStore") -> "Learnings":
     return Learnings(store)
 
 
+def _unknown_run(store: "SqliteStore", run_id: str | None) -> None:
+    if run_id is not None and not _learnings(store).was_told_anything(run_id):
+        remark(f"there is no receipt of the run {run_id}, so whatever is told counts as told to it")
+
+
 def _answer(settings: Settings, reply: "Reply") -> None:
     from experience.learn import listing
     from experience.learn.replies import Echo, Outdated, writes
 
-    taken = writes(reply) or isinstance(reply, Echo | Outdated)
+    accepted = writes(reply) or isinstance(reply, Echo | Outdated)
     if settings.json:
         print_json(listing.reply_json(reply))
-    elif taken:
+    elif accepted:
         click.echo(visible(str(reply)))
     else:
         remark(str(reply))
-    if not taken:
+    if not accepted:
         raise click.exceptions.Exit(1)
 
 
@@ -165,4 +170,4 @@ def _show(settings: Settings, store: "SqliteStore", id: int) -> None:
     if settings.json:
         print_json(listing.learning_json(learning, counts))
     else:
-        click.echo(listing.learning_line(learning, counts, width()))
+        click.echo(listing.learning_line(learning, counts))
