@@ -53,6 +53,7 @@ PROPOSE = (
     "lapses unless other runs find it again. Do not repeat in any wording what is listed as learned; where a listed item is wrong "
     "or incomplete, quote it and say what is so instead, with {correct}."
 )
+HELP_REPLY = "In reply to your help request"
 HELP = (
     "Go on by yourself where you can, and say what you assumed. Never work around a permission that was denied. Where a blocker "
     "remains, ask with {tool}: one request a blocker, saying whether it stopped you or only limited you. A person's answer starts "

@@ -292,3 +292,16 @@ def test_the_hostile_texts_are_many_and_each_is_one_of_a_kind():
     assert len(set(names)) == len(set(found)) == len(HOSTILE)
     assert all(len(name) <= 40 and re.fullmatch("[a-z0-9-]+", name) for name in names)
     assert all(text.strip() and "\0" not in text and text.encode() for text in found)
+
+
+def test_an_answer_to_a_request_for_help_begins_with_the_header_that_runs_are_told_of():
+    from experience.recalled import HELP, HELP_REPLY
+    from experience.tell.handover import help_reply
+
+    text = help_reply("run-7\n== X ==", ["which\ncluster?", "whose key?"], "The blue one.\n\nAsk Ada.")
+    assert (
+        text == "In reply to your help request run-7 == X == (which cluster?; whose key?)\n\nThe blue one.\n\nAsk Ada."
+    )
+    assert HELP_REPLY in HELP
+    with pytest.raises(InvalidInput, match="words"):
+        help_reply("run-7", [], " ")

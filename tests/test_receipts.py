@@ -1,12 +1,14 @@
 """Receipts: what a run was told, tied to what became of it; and the store as it was on a day."""
 
 from datetime import timedelta
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from experience import Episode, InvalidInput, Memory, NotFound, Recorder, SkillFolder, SkillLibrary, SqliteStore
 from experience.backends import open_backend
 from experience.backends.keyword import KeywordBackend
+from experience.episode import moment_text
 from experience.learn.evidence import Citation
 from experience.learn.learnings import Learnings
 from experience.learn.skill import Skill
@@ -179,3 +181,51 @@ def test_what_had_not_expired_then_is_there_then(memory, clock):
     assert memory.recall(TASK) == []
     with store_as_of(memory.store, moment) as then:
         assert len(Memory(then, KeywordBackend(then)).recall(TASK)) == 1
+
+
+def test_nothing_younger_is_left_in_a_store_as_of_a_moment(memory, told, clock):
+    clock.advance(days=1)
+    moment = clock.now
+    clock.advance(days=1)
+    fill_every_table(memory, told)
+    clocks = ("at", "recorded_at", "made_at", "decided_at", "deleted_at")
+    with store_as_of(memory.store, moment) as then:
+        for table, columns in columns_of(then).items():
+            for column in set(clocks) & set(columns):
+                assert then.read(f"SELECT {column} FROM {table} WHERE {column} > ?", (moment_text(moment),)) == [], (
+                    table
+                )
+
+
+def test_a_namespace_that_is_deleted_leaves_no_row_anywhere(memory, told):
+    fill_every_table(memory, told)
+    memory.store.delete_namespace()
+    for table, columns in columns_of(memory.store).items():
+        if "namespace" in columns and table != "removals":
+            assert memory.store.read(f"SELECT count(*) FROM {table} WHERE namespace = 'default'") == [(0,)], table
+    for table in ("labels", "verdicts", "learning_events", "learning_corrections", "terms"):
+        assert memory.store.read(f"SELECT count(*) FROM {table}") == [(0,)], table
+
+
+def fill_every_table(memory, told):
+    """Something young in each table, so that a table that is forgotten is found."""
+    library = SkillLibrary(memory.store)
+    skill = Skill.parse(b"---\nname: deploy-shop\ndescription: Deploy the shop to production\n---\n\nDo it.\n")
+    with TemporaryDirectory() as folder:
+        library.approve(library.add_draft(skill, "distilled", Citation()).id, SkillFolder(folder), by="ada")
+    library.note_attempt("deploy-shop")
+    Receipts(memory.store).add("r9", told)
+    gone = memory.record(Episode("to be deleted", "x"))
+    memory.record(Episode("told", "x", (), ("deploy-shop",), success=True, run_id="r9"))
+    memory.delete(gone)
+    Learnings(memory.store).correct(1, "The push fails on Sundays only")
+    memory.store.set_setting("encoder", "x")
+    for table in columns_of(memory.store):
+        if table not in ("vectors", "removals"):
+            assert memory.store.read(f"SELECT count(*) FROM {table}") != [(0,)], f"nothing in {table}"
+
+
+def columns_of(store):
+    tables = [name for (name,) in store.read("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    ours = [name for name in tables if not name.startswith(("sqlite_", "_sqlite", "terms_"))]
+    return {name: [row[1] for row in store.read(f"PRAGMA table_info({name})")] for name in ours}

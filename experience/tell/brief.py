@@ -102,8 +102,10 @@ def brief(memory: Memory, task: str, *, agent: str = "", policy: BriefPolicy = B
 
     A task without words gets the learnings alone. Raises StoreError, EncoderError, InvalidInput.
     """
-    limits = policy.worked, policy.failed, policy.unknown, policy.skills
-    return laid_out(sources_for(memory, task, agent, *limits), task, policy, agent)
+    sources = sources_for(
+        memory, task, agent, worked=policy.worked, failed=policy.failed, unknown=policy.unknown, skills=policy.skills
+    )
+    return laid_out(sources, task, policy, agent)
 
 
 def laid_out(sources: Sources, task: str, policy: BriefPolicy, agent: str = "") -> Brief:

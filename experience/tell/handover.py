@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from experience import recalled
 from experience.episode import checked_moment, checked_text, moment_from, moment_text
 from experience.errors import InvalidInput, shown
 from experience.screen import revealed
@@ -76,6 +77,17 @@ class Resumed:
 
     def __post_init__(self) -> None:
         _check_filled("previous", self.previous)
+
+
+def help_reply(run_id: str, summaries: Sequence[str], words: str) -> str:
+    """What a new run is asked when a person has answered a request for help: the header that runs are told of, then the words.
+
+    The words are the person's, verbatim; ids and summaries are on one line. Raises InvalidInput for what is blank.
+    """
+    _check_filled("run_id", run_id)
+    _check_filled("words", words)
+    asked = "; ".join(map(_on_one_line, summaries))
+    return f"{recalled.HELP_REPLY} {_on_one_line(run_id)}{f' ({asked})' if asked else ''}\n\n{words}"
 
 
 Cause = Dispatched | Recovered | Steered | Resumed

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlite_utils import Database
 
-from experience import writing
+from experience import rows, writing
 from experience.episode import checked_moment, moment_text
 from experience.store import SqliteStore
 
@@ -23,7 +23,7 @@ def store_as_of(store: SqliteStore, moment: datetime) -> SqliteStore:
     copy = SqliteStore(":memory:", store.namespace, clock=lambda: then)
     store.copy_into(copy)
     with copy.write() as db:
-        _bring_back(copy, db, moment_text(then))
+        _bring_back(db, moment_text(then))
         _forget_after(db, moment_text(then))
         _unlabel_after(db, moment_text(then))
     return copy
@@ -63,24 +63,24 @@ def _unlabel_after(db: Database, then: str) -> None:
         writing.settle(db, id)
 
 
-def _bring_back(copy: SqliteStore, db: Database, then: str) -> None:
-    """Let the versions of runs be found that were the newest then."""
-    sql = """
-        SELECT e.id, e.run_id, e.situation FROM episodes e WHERE e.namespace = ? AND e.run_id IS NOT NULL AND e.id = (
+def _bring_back(db: Database, then: str) -> None:
+    """Let the versions of runs be found that were the newest then, of every namespace too."""
+    sql = f"""
+        {rows.SELECT_RECORD} WHERE e.run_id IS NOT NULL AND e.id = (
             SELECT max(id) FROM episodes WHERE namespace = e.namespace AND run_id = e.run_id AND recorded_at <= ?)
         AND e.id NOT IN (SELECT rowid FROM terms)
     """
     without_vector = []
-    for id, run_id, situation in db.execute(sql, (copy.namespace, then)).fetchall():
-        writing.index(db, id, writing.terms_of(copy.get(id).episode))
+    for row in db.execute(sql, (then,)).fetchall():
+        record = rows.record_from(row)
+        writing.index(db, record.id, writing.terms_of(record.episode))
         # What a run was asked seldom changes as it grows, and then its later version has the same vector.
         sql = """
             INSERT OR IGNORE INTO vectors (episode_id, namespace, encoder, width, vector)
-            SELECT ?, v.namespace, v.encoder, v.width, v.vector FROM episodes e JOIN vectors v ON v.episode_id = e.id
-            WHERE e.namespace = ? AND e.run_id = ? AND e.situation = ? AND e.id <> ?
+            SELECT older.id, v.namespace, v.encoder, v.width, v.vector FROM episodes older JOIN episodes later
+            USING (namespace, run_id, situation) JOIN vectors v ON v.episode_id = later.id WHERE older.id = ?
         """
-        if db.execute(sql, (id, copy.namespace, run_id, situation, id)).rowcount == 0:
-            without_vector.append(id)
+        if db.execute(sql, (record.id,)).rowcount == 0:
+            without_vector.append(record.id)
     if without_vector:  # vectors are made in the order of ids: what lacks one before the last would never get it
-        sql = "DELETE FROM vectors WHERE namespace = ? AND episode_id >= ?"
-        db.execute(sql, (copy.namespace, min(without_vector)))
+        db.execute("DELETE FROM vectors WHERE episode_id >= ?", (min(without_vector),))

@@ -53,7 +53,9 @@ class Sources:
     skills: tuple[FittingSkill, ...] = ()
 
 
-def sources_for(memory: Memory, task: str, agent: str, worked: int, failed: int, unknown: int, skills: int) -> Sources:
+def sources_for(
+    memory: Memory, task: str, agent: str, *, worked: int, failed: int, unknown: int, skills: int
+) -> Sources:
     """Everything that a store says about a task, at most so many of each kind of run and of skills."""
     learnings = tuple(settled(Learnings(memory.store).active(agent)))
     if not has_words(task):
