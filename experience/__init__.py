@@ -23,8 +23,11 @@ _HOMES = {
     "brief": "tell.brief",
     "BriefPolicy": "tell.brief",
     "command_model": "learn.models",
+    "compact": "tell.exchange",
     "Complete": "learn.distill",
     "compose": "tell.compose",
+    "ContentStore": "tell.offload",
+    "Conversation": "tell.messages",
     "Cost": "episode",
     "current_run": "tracing",
     "distill": "learn.distill",
@@ -45,6 +48,7 @@ _HOMES = {
     "InvalidEpisode": "errors",
     "InvalidInput": "errors",
     "InvalidSkill": "errors",
+    "keep_receipt": "tell.receipts",
     "Label": "protocols",
     "LABEL_CLASSES": "protocols",
     "Learnings": "learn.learnings",
@@ -87,6 +91,8 @@ __all__ = [
     "Brief",
     "BriefPolicy",
     "Complete",
+    "ContentStore",
+    "Conversation",
     "Cost",
     "DistillPolicy",
     "Drafted",
@@ -128,6 +134,7 @@ __all__ = [
     "ToolTrace",
     "brief",
     "command_model",
+    "compact",
     "compose",
     "current_run",
     "distill",
@@ -135,6 +142,7 @@ __all__ = [
     "export_lines",
     "health_of_skills",
     "import_lines",
+    "keep_receipt",
     "note_skill",
     "parse_founding",
     "propose",
@@ -179,7 +187,10 @@ if TYPE_CHECKING:
     from experience.store import SqliteStore
     from experience.tell.brief import Blocker, Brief, BriefPolicy, brief
     from experience.tell.compose import Payload, compose
-    from experience.tell.receipts import Receipts
+    from experience.tell.exchange import compact
+    from experience.tell.messages import Conversation
+    from experience.tell.offload import ContentStore
+    from experience.tell.receipts import Receipts, keep_receipt
     from experience.text import parse_founding
     from experience.tracing import Recorder, Run, SkillTrace, ToolCall, ToolTrace, current_run, note_skill, traced
     from experience.transfer import export_lines, import_lines

@@ -17,7 +17,7 @@ from experience.tell.compose import Run, compose
 from experience.tell.contents import Contents, text_hash
 from experience.tell.explain import explained
 from experience.tell.past import gone_since, store_as_of
-from experience.tell.receipts import Receipts, keep
+from experience.tell.receipts import Receipts, keep_receipt
 from experience.testing import HashEncoder
 
 TASK = "deploy the shop to production"
@@ -82,7 +82,7 @@ def test_the_same_text_for_the_same_run_is_the_same_receipt(memory, told):
 
 def test_a_recorder_ties_the_run_to_what_it_was_told(memory, told):
     with Recorder(memory).run(TASK) as run:
-        receipt = keep(run, compose(Run("scout", "I", TASK, brief=told)))
+        receipt = keep_receipt(run, compose(Run("scout", "I", TASK, brief=told)))
         run.outcome, run.success = "fine again", True
     found = explained(memory.store, receipt)
     assert (found.episode.id, found.episode.ended) == (run.episode_id, True)

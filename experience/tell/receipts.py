@@ -51,7 +51,7 @@ class Receipt:
         }
 
 
-def keep(run: Run, told: Payload | Brief) -> Receipt:
+def keep_receipt(run: Run, told: Payload | Brief) -> Receipt:
     """Keep what a run of a `Recorder` is told; a run that has no name of its own gets one, to be tied to it by."""
     run.run_id = run.run_id or f"run-{uuid.uuid4().hex}"
     return Receipts(run.memory.store).add(run.run_id, told)
