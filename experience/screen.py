@@ -20,15 +20,20 @@ _HIDDEN = re.compile(
 # letters of other scripts and within emoji have their use.
 _ALWAYS_UNSEEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u115f\u1160\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _JOINERS = "\u200c\u200d"
-_UNSEEN = re.compile(f"[{_ALWAYS_UNSEEN}]|(?<=[ -~])[{_JOINERS}]|[{_JOINERS}](?=[ -~])")
+_STYLES = "\ufe0e\ufe0f"  # after a symbol: as text, as a picture
+# Letters that joiners and styles have nothing to do with: those of Europe, of China, Japan and Korea.
+_PLAIN = " -~\u00a1-\u058f\u10a0-\u10ff\u1e00-\u1fff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_KEYCAPS = "0-9#*"
+_STRAY = f"(?<=[{_PLAIN}])[{_JOINERS}]|[{_JOINERS}](?=[{_PLAIN}])|(?<=[{_PLAIN}])(?<![{_KEYCAPS}\u00a9\u00ae])[{_STYLES}]|(?<=[{_STYLES}])[{_STYLES}]"
+_UNSEEN = re.compile(f"[{_ALWAYS_UNSEEN}]|{_STRAY}")
 # Of the same a whole run, so that what an escape puts beside a joiner does not count as its neighbour. Several joiners
 # in a row join nothing.
 _UNSEEN_RUN = re.compile(
-    f"[{_ALWAYS_UNSEEN}{_JOINERS}]*[{_ALWAYS_UNSEEN}][{_ALWAYS_UNSEEN}{_JOINERS}]*"
-    f"|[{_JOINERS}]{{2,}}|(?<=[ -~])[{_JOINERS}]|[{_JOINERS}](?=[ -~])"
+    f"[{_ALWAYS_UNSEEN}{_JOINERS}]*[{_ALWAYS_UNSEEN}][{_ALWAYS_UNSEEN}{_JOINERS}]*|[{_JOINERS}]{{2,}}|{_STRAY}"
 )
 
 _OVERRIDE = re.compile(
@@ -41,13 +46,16 @@ _OVERRIDE = re.compile(
     | \b(?:new|updated|real|hidden|secret)\s+(?:system\s+)?(?:instructions?|prompt)\s*:
     | \b(?:reveal|print|show|leak|repeat|output|exfiltrate)\s+(?:\w+\s+){0,3}?(?:system\s+prompt|hidden\s+instructions|initial\s+instructions)
     | \bwithout\s+(?:asking|telling|informing|notifying)\s+(?:the\s+)?(?:user|human|operator|owner)\b
-    | \bdo\s+not\s+(?:tell|inform|mention\s+(?:this|it)\s+to|notify)\s+(?:the\s+)?(?:user|human|operator|owner)\b
-    | (?:忽略|无视|忘记|不要遵守|無視)(?:.{0,12})(?:指令|提示|规则|规定|說明|说明|指示)
+    | \b(?:do\s+not|don['’]t|never)\s+(?:tell|inform|mention\s+(?:this|it)\s+to|notify)\s+(?:the\s+)?(?:user|human|operator|owner)\b
+    | (?:忽略|无视|忘记|忘掉|不要遵守|無視)(?:.{0,12})(?:以上|指令|提示|规则|规定|說明|说明|指示)
     | (?:これまで|以前|上記|前)の?(?:.{0,8})(?:指示|命令|ルール)を?(?:無視|忘れ)
     | \b(?:ignor(?:ier\w*|a|e|ez|ar|a\s+todas)|vergiss|oublie\w*|olvida\w*)\s+(?:\w+\s+){0,4}?
         (?:anweisung\w*|regeln?|instru[cç]\w+|consignes?|règles?|reglas?|regras?|istruzioni)
     | \b(?:забудь\w*|(?:про)?игнорируй\w*|не\s+следуй\w*)\s+(?:\w+\s+){0,4}?(?:инструкци|указани|правил|команд)\w*
     | (?:تجاهل|انس|لا\s+تتبع)\s+(?:\w+\s+){0,4}?(?:ال)?(?:تعليمات|أوامر|قواعد|إرشادات)
+    | \b(?:negeer|ignorera|zignoruj|pomiń|abaikan|bỏ\s+qua)\s+(?:\w+\s+){0,5}?(?:instruct\w*|instrukc\w*|instruksi\w*|regels|regler|aanwijzingen|hướng\s+dẫn|chỉ\s+dẫn|petunjuk)
+    | (?:önceki|yukarıdaki)\s+(?:\w+\s+){0,3}?(?:talimat|kural|yönerge)\w*\s+(?:yok\s*say|göz\s*ardı|unut|görmezden)
+    | (?:पिछले|पिछली|ऊपर\s+के)\s+(?:\S+\s+){0,3}?(?:निर्देश|नियम)\S*\s+(?:\S+\s+){0,2}?(?:अनदेखा|नज़रअंदाज़|भूल)
     | (?:이전|위의?|기존)\s*(?:의\s*)?(?:모든\s*)?(?:지시|명령|규칙|지침)\S*\s*(?:\S+\s*){0,2}?무시
     """
 )
@@ -113,7 +121,7 @@ def hazards(text: str) -> tuple[Hazard, ...]:
     """
     found = []
     seen = _UNSEEN.sub("", text)  # what hides between letters must not hide a sentence
-    read = _as_read(seen)
+    read = as_read(seen)
     for kind, pattern, where in (
         ("override", _OVERRIDE, read),
         ("unseen", _UNSEEN, text),
@@ -133,7 +141,12 @@ def revealed_json(written: str) -> str:
     return _UNSEEN_RUN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
 
 
-def _as_read(text: str) -> str:
+def without_unseen(text: str) -> str:
+    """The text without what a reader does not see of it."""
+    return _UNSEEN_RUN.sub("", text)
+
+
+def as_read(text: str) -> str:
     """The text as a reader takes it: wide and styled letters as plain ones, borrowed ones in a Latin word as Latin, letters
     that stand apart as a word.
     """  # noqa: D205

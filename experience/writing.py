@@ -42,23 +42,25 @@ def drop(db: Database, namespace: str, ids: Sequence[int], now: datetime) -> Non
     """Delete episodes and all that hangs on them; that there was one, and when, is noted."""
     unindex(db, namespace, ids)
     chosen, gone = "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
-    runs = [
-        run
-        for (run,) in db.execute(f"SELECT DISTINCT run_id FROM episodes WHERE {chosen} AND run_id IS NOT NULL", (gone,))
-    ]
+    sql = f"SELECT run_id, max(coalesce(min(expires_at, ?), ?)) FROM episodes WHERE {chosen} AND run_id IS NOT NULL GROUP BY run_id"
+    runs = db.execute(sql, (moment_text(now), "9999", gone)).fetchall()
     sql = f"INSERT INTO tombstones SELECT id, namespace, recorded_at, ? FROM episodes WHERE {chosen}"
     db.execute(sql, (moment_text(now), gone))
     db.conn.executemany("DELETE FROM episodes WHERE id = ?", [(id,) for id in ids])
-    for run in runs:
+    for run, until in runs:
         if not db.execute("SELECT 1 FROM episodes WHERE namespace = ? AND run_id = ?", (namespace, run)).fetchone():
-            _forget_run(db, namespace, run)
+            _forget_run(db, namespace, run, until)
 
 
-def _forget_run(db: Database, namespace: str, run_id: str) -> None:
-    """A run has gone: what it was told goes with it, and it stays counted where it was told something, without its name."""
-    db.execute("DELETE FROM receipts WHERE namespace = ? AND run_id = ?", (namespace, run_id))
+def _forget_run(db: Database, namespace: str, run_id: str, until: str) -> None:
+    """A run has gone: what it was told goes with it, and it stays counted where it was told something, without its name.
+
+    What was told under its name after it had expired (`until`) was told to another run.
+    """
+    db.execute("DELETE FROM receipts WHERE namespace = ? AND run_id = ? AND at <= ?", (namespace, run_id, until))
     for table, column in (("tellings", "namespace = ?"), ("learning_events", "learning_id IN (SELECT id FROM learnings WHERE namespace = ?)")):  # fmt: skip
-        db.execute(f"UPDATE {table} SET run_id = NULL WHERE {column} AND run_id = ?", (namespace, run_id))
+        sql = f"UPDATE {table} SET run_id = NULL WHERE {column} AND run_id = ? AND at <= ?"
+        db.execute(sql, (namespace, run_id, until))
 
 
 def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "1", *parameters: object) -> int:

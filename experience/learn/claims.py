@@ -6,6 +6,8 @@ those that do not. Nothing here knows who said a sentence or what has become of 
 """
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from experience.screen import hazards
@@ -18,7 +20,10 @@ _MOST_ADDED = 2.0  # how much longer the other may be
 
 _NEGATIONS = frozenset(
     "not no nor never t cannot without unless neither none"  # t is what splitting leaves of don't
-    " nicht kein keine keinen keiner nie niemals ohne pas jamais nunca jamás ningún não sem non senza не нет без никогда".split()
+    " nicht kein keine keinen keiner nie niemals ohne pas jamais nunca jamás ningún não sem niet geen inte ej nelze není nie nem لا لم لن değil non senza не нет без никогда".split()
+)
+_FILLERS = frozenset(
+    "a an the is are was be to of and or so as it its by at for has had do does did don doesn didn isn aren wasn".split()
 )
 _UNSPACED_NEGATION = re.compile("[不没沒无無未勿别別非]|ない|ません|なし|않|못|없|금지|ไม่|อย่า|ห้าม")
 _WORD = re.compile(r"[^\W_]+")
@@ -62,24 +67,29 @@ def same_claim(one: str, other: str) -> bool:
 
     Words are lower-cased runs of letters and digits, longer than three or with a digit in them, and pairs of characters of
     scripts without spaces. Jaccard of at least 0.8, or a smaller set of at least three that the other contains and at most
-    doubles. Where a script without spaces is among them, the numbers have to be the same too: few words are left then.
+    doubles. Where each has a number, or a word of three letters and less, that the other lacks (8443 and 8444, on and off,
+    EU and US), they are two claims.
     """
-    if _denies(one) != _denies(other):
+    first, second = _claim(one), _claim(other)
+    if first.denies != second.denies or not first.words or not second.words:
         return False
-    (first, first_numbers), (second, second_numbers) = _claim(one), _claim(other)
-    if not first or not second:
+    if first.telling - second.telling and second.telling - first.telling:
         return False
-    if first_numbers != second_numbers:
-        return False
-    smaller, larger = sorted((first, second), key=len)
-    if len(first & second) / len(first | second) >= _SAME:
+    smaller, larger = sorted((first.words, second.words), key=len)
+    if len(smaller & larger) / len(smaller | larger) >= _SAME:
         return True
     return smaller <= larger and len(smaller) >= _FEWEST_CONTAINED and len(larger) <= _MOST_ADDED * len(smaller)
 
 
+def same_words(one: str, other: str) -> bool:
+    """Whether two sentences differ in case, punctuation and white space only."""
+    return _WORD.findall(_folded(one)) == _WORD.findall(_folded(other))
+
+
 def objection(text: str) -> Objection | None:
     """Why a sentence may not be kept as a learning; None when it may."""
-    folded, kinds = text.lower(), {hazard.kind for hazard in hazards(text)}
+    flat = " ".join(text.split())  # as it will be told
+    folded, kinds = flat.lower(), {hazard.kind for hazard in (*hazards(text), *hazards(flat))}
     phrase = next((phrase for phrase in _OVERRIDES if phrase in folded), None)
     tool = next((name for name in _OWN_TOOLS if name in folded), None)
     objections = (
@@ -88,7 +98,7 @@ def objection(text: str) -> Objection | None:
         ("Overrides", phrase, f"it says {phrase!r}, which sets instructions aside; {WANTED}"),
         ("Overrides", "override" in kinds, f"it sets instructions aside or hides from the user; {WANTED}"),
         ("NamesATool", tool, f"it names a tool of the memory itself ({tool}); {WANTED}"),
-        ("CarriesAUrl", any(mark in folded for mark in _URLS), f"it holds an address; name the thing instead: {WANTED}"),
+        ("CarriesAUrl", any(mark in folded for mark in _URLS) or "url" in kinds, f"it holds an address; name the thing instead: {WANTED}"),
         ("LooksLikeASecret", any(map(_looks_secret, _SECRET.findall(text))), f"it holds what looks like a key or token; leave it out: {WANTED}"),
         ("LooksLikeASecret", "secret" in kinds, f"it holds a secret or somebody's personal data; leave it out: {WANTED}"),
         ("Hides", "unseen" in kinds, f"it holds characters that nobody sees; {WANTED}"),
@@ -96,18 +106,27 @@ def objection(text: str) -> Objection | None:
     return next((Objection(kind, reason) for kind, holds, reason in objections if holds), None)
 
 
-def _claim(text: str) -> tuple[set[str], set[str] | None]:
-    """The words that tell it from others and, where a script without spaces is among them, its numbers."""
-    spaced, pairs = cut_unspaced(text.lower())
+class _Claim(NamedTuple):
+    words: frozenset[str]
+    telling: frozenset[str]
+    """Numbers and short words, which alone part one claim from another."""
+    denies: bool
+
+
+@lru_cache(maxsize=4096)
+def _claim(text: str) -> _Claim:
+    folded = _folded(text)
+    spaced, pairs = cut_unspaced(folded)
     runs = [run for part in spaced for run in _WORD.findall(part)]
-    words = {run for run in runs if len(run) > _LONG_WORD or any(char.isdigit() for char in run)}
-    numbers = {run for run in runs if any(char.isdigit() for char in run)}
-    return words | set(pairs), numbers | set(_NUMERAL.findall(text)) if pairs else None
+    numbers = {run for run in runs if any(char.isdigit() for char in run)} | set(_NUMERAL.findall(folded))
+    words = {run for run in runs if len(run) > _LONG_WORD} | numbers.intersection(runs)
+    short = {run for run in runs if len(run) <= _LONG_WORD} - _FILLERS - _NEGATIONS
+    denies = not _NEGATIONS.isdisjoint(runs) or bool(_UNSPACED_NEGATION.search(folded))
+    return _Claim(frozenset(words | set(pairs)), frozenset(numbers | short), denies)
 
 
-def _denies(text: str) -> bool:
-    folded = text.lower()
-    return not _NEGATIONS.isdisjoint(_WORD.findall(folded)) or bool(_UNSPACED_NEGATION.search(folded))
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _looks_secret(run: str) -> bool:

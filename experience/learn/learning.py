@@ -1,6 +1,6 @@
 """A learning as it stands, worked out of its events and of the runs that were told it since the last of them; pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -82,17 +82,45 @@ def learning_from(row: Sequence[Any]) -> Learning:
 def corrected(learnings: Sequence[Learning], corrections: Sequence[tuple[int, int]]) -> list[Learning]:
     """The same with corrections applied, pairs of ids, oldest first: the second is told in the first's place while it stands.
 
-    A correction that was corrected itself still stands for what it corrects. Should they go in a circle, the latest count.
+    A correction stands while it is active, or while something stands that corrects it: so of a chain only the end is told,
+    even when a link of it was rejected. Should they go in a circle, the latest count.
     """
     active = {one.id for one in learnings if one.active}
-    by: dict[int, int] = {}
+    by: dict[int, list[int]] = {}
     for old, new in reversed(corrections):
-        end = new
-        while end in by and end != old:
-            end = by[end]
-        if {old, new} <= active and end != old:
-            by.setdefault(old, new)
-    return [replace(one, state="corrected", corrected_by=by[one.id]) if one.id in by else one for one in learnings]
+        if old != new and not _leads_to(by, new, old):
+            by.setdefault(old, []).append(new)
+    ends: dict[int, int] = {}
+    for one in learnings:
+        found = next((end for new in by.get(one.id, ()) if (end := _standing(by, active, new)) is not None), None)
+        if one.active and found is not None:
+            ends[one.id] = found
+    return [replace(one, state="corrected", corrected_by=ends[one.id]) if one.id in ends else one for one in learnings]
+
+
+def _leads_to(by: Mapping[int, Sequence[int]], start: int, end: int) -> bool:
+    seen, waiting = set[int](), [start]
+    while waiting:
+        one = waiting.pop()
+        if one == end:
+            return True
+        if one not in seen:
+            seen.add(one)
+            waiting += by.get(one, ())
+    return False
+
+
+def _standing(by: Mapping[int, Sequence[int]], active: Collection[int], start: int) -> int | None:
+    """What stands in a learning's place: itself if it is active, or else the first of what corrects it that stands."""
+    seen, waiting = set[int](), [start]
+    while waiting:
+        one = waiting.pop(0)
+        if one in active:
+            return one
+        if one not in seen:
+            seen.add(one)
+            waiting += by.get(one, ())
+    return None
 
 
 def aged(state: str, runs_left: int, told: int) -> tuple[int, str]:

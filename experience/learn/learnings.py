@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from experience.episode import checked_text, moment_from, moment_text
+from experience.episode import checked_name, checked_text, moment_from, moment_text
 from experience.errors import InvalidInput, NotFound, shown
-from experience.learn.claims import objection, same_claim
+from experience.learn.claims import objection, same_claim, same_words
 from experience.learn.learning import (
     ACTIVE,
     CONFIRM_AFTER,
@@ -94,12 +94,16 @@ class Learnings:
                 return NotActive(old.id, old.state)
             if refusal := _refusal(text, impact):
                 return refusal
-            if _plain(text) == _plain(old.text):
-                return Malformed(f"learning {old.id} says exactly this; say what is different")
+            if same_words(text, old.text):
+                return Malformed(f"learning {old.id} says this in these words; say what is different")
             other = self._same(text, [one for one in self.all(old.agent) if one.id != old.id])
             if other is not None and other.state == "rejected":
                 return Refused(other.id)
-            new = other.id if other is not None and other.active else self._add(old.agent, text, impact, run_id, by)
+            # Saying nearly the same again must not give it more time.
+            left = old.runs_left if old.runs_left and same_claim(text, old.text) else PROVISIONAL_RUNS
+            new = (
+                other.id if other is not None and other.active else self._add(old.agent, text, impact, run_id, by, left)
+            )
             self._replace([old], new)
             return Corrected(new, old.id)
 
@@ -108,10 +112,12 @@ class Learnings:
 
         Raises NotFound.
         """
-        if isinstance(which, int) or which.strip().isdecimal():
+        if isinstance(which, int):
+            return self.get(which)
+        if which.strip().isdecimal() and any(str(one.id) == which.strip() for one in self.all()):
             return self.get(int(which))
         told = self.active(agent)
-        exact = [one for one in told if _plain(one.text) == _plain(which)]
+        exact = [one for one in told if " ".join(one.text.split()) == " ".join(which.split())]
         found = exact or [one for one in told if same_claim(one.text, which)]
         if not found:
             raise NotFound(f"no learning that is told says {shown(which)}; see: experience learn list")
@@ -134,13 +140,16 @@ class Learnings:
             return self.get(id)
 
     def reject(self, id: int, *, by: str = "", note: str = "") -> Learning:
-        """Let it never be told again, nor any other that is told and claims the same to the same agent; of one for all, to any.
+        """Let it never be told again, nor any other that is told and claims the same to its agent; of one for all, to any.
 
         What it corrected is told again. Raises NotFound.
         """
         with self.store.write():
             learning = self.get(id)
-            told = [one for one in self.all() if one.active and one.id != id and learning.agent in ("", one.agent)]
+            agents = ("", learning.agent)
+            told = [
+                one for one in self.all() if one.active and one.id != id and (not learning.agent or one.agent in agents)
+            ]
             sql = (
                 "SELECT learning_id FROM learning_corrections WHERE by_id = ? GROUP BY learning_id HAVING min(same) = 1"
             )
@@ -209,7 +218,8 @@ class Learnings:
             return Refused(old.id)
         if old.corrected_by is not None:
             return Outdated(old.id, old.corrected_by)
-        if old.active and self._was_told(old, run_id):
+        told = self._was_told(old, run_id)
+        if told or (told is None and old.active):
             return Echo(old.id)
         found = replace(old, proposals=old.proposals + 1, runs_left=PROVISIONAL_RUNS, state="provisional")
         if old.state != "confirmed":
@@ -221,10 +231,10 @@ class Learnings:
             return Confirmed(old.id)
         return Rediscovered(old.id, found.proposals)
 
-    def _was_told(self, learning: Learning, run_id: str | None) -> bool:
-        """Whether the one who proposes had it in front of them, or proposed it before in the same run."""
+    def _was_told(self, learning: Learning, run_id: str | None) -> bool | None:
+        """Whether the run that proposes it had it in front of it, or proposed it before; None where that is not known."""
         if run_id is None or not self.was_told_anything(run_id):
-            return True
+            return None
         sql = """SELECT 1 FROM receipts r JOIN json_each(r.contents, '$.learnings') told
             WHERE r.namespace = ? AND r.run_id = ? AND json_extract(told.value, '$.id') = ?
             UNION ALL SELECT 1 FROM learning_events WHERE learning_id = ? AND run_id = ?"""
@@ -242,7 +252,9 @@ class Learnings:
                 events.append(Event(moment, "lapsed", "", "lapsed", 0, None, "", ""))
         return events
 
-    def _add(self, agent: str, text: str, impact: str, run_id: str | None, by: str) -> int:
+    def _add(
+        self, agent: str, text: str, impact: str, run_id: str | None, by: str, runs_left: int = PROVISIONAL_RUNS
+    ) -> int:
         with self.store.write() as db:
             row = (self.store.namespace, checked_text("agent", agent))
             id, now = (
@@ -250,7 +262,7 @@ class Learnings:
                 self.store.now(),
             )
             self._write(
-                Learning(id, agent, text, impact, "provisional", 1, PROVISIONAL_RUNS, now, now),
+                Learning(id, agent, text, impact, "provisional", 1, runs_left, now, now),
                 "proposed",
                 run_id,
                 by,
@@ -261,7 +273,7 @@ class Learnings:
     def _write(self, learning: Learning, what: str, run_id: str | None, by: str, note: str) -> None:
         row = (
             learning.id, what, learning.text, learning.impact, learning.state, learning.proposals, learning.runs_left,
-            run_id, checked_text("by", by), checked_text("note", note), moment_text(self.store.now()),
+            None if run_id is None else checked_name("run_id", run_id), checked_text("by", by), checked_text("note", note), moment_text(self.store.now()),
         )  # fmt: skip
         sql = f"""INSERT INTO learning_events (learning_id, what, text, impact, state, proposals, runs_left, run_id, by,
             note, at) VALUES ({", ".join("?" * len(row))})"""
@@ -294,7 +306,3 @@ def _refusal(text: str, impact: str) -> Malformed | Unacceptable | None:
         return Malformed(f"it has {len(text)} characters; {MAX_TEXT} are the most: one thing, in one sentence")
     found = objection(text)
     return Unacceptable(*found) if found else None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from experience import recalled
+from experience.episode import checked_text
 from experience.errors import InvalidInput
 from experience.learn.learning import Learning
 from experience.memory import Memory
 from experience.protocols import Match
+from experience.screen import revealed
 from experience.tell.budget import Count, estimate_tokens, fair_shares
 from experience.tell.contents import FIXED_PARTS, PARTS, Contents, Item, in_order
 from experience.tell.sources import FittingSkill, Sources, by_task, sources_for
@@ -73,6 +75,9 @@ class BriefPolicy:
     help_tool: str = "ask_for_help"
 
     def __post_init__(self) -> None:
+        blockers = [text for one in self.blockers for text in (one.slug, one.description)]
+        for text in (self.learn_tool, self.correct_tool, self.help_tool, *blockers):
+            checked_text("the name of a tool or a blocker", text)
         if type(self.budget) is not int or self.budget < 1:
             raise InvalidInput(f"the budget is {self.budget!r}; it needs a whole number of at least 1")
         for name in ("worked", "failed", "unknown", "skills"):
@@ -117,7 +122,8 @@ def laid_out(sources: Sources, task: str, policy: BriefPolicy, agent: str = "") 
     while (text := _joined(stable, task_blocks)) and policy.count(text) > policy.budget:
         # Costs of parts need not add up to the cost of the whole.
         shrinking = task_blocks if any(block.items for block in task_blocks) else stable
-        at = max(range(len(shrinking)), key=lambda at: (_cost(policy, shrinking[at]), at))
+        full = [at for at, block in enumerate(shrinking) if block.items]
+        at = max(full, key=lambda at: (_cost(policy, shrinking[at]), at))
         shrinking[at] = shrinking[at].without_last()
     told = [item for block in (*stable, *task_blocks) for item in block.told]
     contents = Contents(tuple(told), tuple(_left_out(stable, task_blocks)))
@@ -149,7 +155,7 @@ def _stable_blocks(sources: Sources, policy: BriefPolicy) -> list[_Block]:
     propose = recalled.PROPOSE.format(tool=_ticked(policy.learn_tool), correct=_ticked(policy.correct_tool))
     fixed = [_Block("propose", _heading("propose"), (propose,))]
     if policy.blockers:
-        kinds = [f"- {_ticked(one.slug)} — {_flat(one.description)}" for one in policy.blockers]
+        kinds = [f"- {_ticked(one.slug)} — {_plain(one.description)}" for one in policy.blockers]
         text = "\n".join([recalled.HELP.format(tool=_ticked(policy.help_tool)), *kinds])
         fixed.append(_Block("help", _heading("help"), (text,)))
     fixed = [block if _cost(policy, block) <= policy.budget * _FIXED_SHARE else block.without_last() for block in fixed]
@@ -272,4 +278,9 @@ def _flat(text: str) -> str:
 
 def _ticked(name: str) -> str:
     """A caller's name in backticks, on one line and without others."""
-    return f"`{_flat(name).replace('`', '')}`"
+    return f"`{_plain(name).replace('`', '')}`"
+
+
+def _plain(text: str) -> str:
+    """A caller's words on one line, with neither mark in them."""
+    return revealed(_flat(text)).replace(recalled.OPENING, "").replace(recalled.CLOSING, "")

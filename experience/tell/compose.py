@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from experience import recalled
+from experience.episode import checked_text
 from experience.errors import InvalidInput, shown
 from experience.screen import hazards, revealed
 from experience.tell.brief import Brief, laid_out
@@ -100,6 +101,9 @@ def compose(
         raise InvalidInput(
             f"got {type(run).__name__}; compose needs a Run of experience.tell.compose (a Recorder's is another)"
         )
+    for name in ("instructions", "body", "memory", "brief", "handover"):
+        if isinstance(text := getattr(run, name), str):
+            checked_text(name, text)
     fixed = _Fixed.of(run)
     memory = (run.memory or "").strip()
     told = run.brief if isinstance(run.brief, Brief) else None
@@ -176,6 +180,8 @@ def _within(
         sections = _sections(fixed, told, briefed)
         if count(_text(sections)) <= budget:
             return sections, laid_out
+        if not any(shares):  # a counter that finds a part to cost nothing, and the whole too much
+            return _sections(fixed, _Section("memory", "", count_bytes(memory)), _Section("brief", "", 1)), None
         shares = [share * 9 // 10 for share in shares]  # costs of parts need not add up to the cost of the whole
 
 
@@ -201,7 +207,7 @@ def _memory(memory: str, most: int, tool: str) -> _Section:
     found = hazards(tail)
     text = "\n".join(in_lines(tail))
     told = _quoted(text) if found else _guarded("memory", text, as_a_heading)
-    notices = [_TAIL_NOTICE.format(tool=tool)] if len(data) > most else []
+    notices = [_TAIL_NOTICE.format(tool=" ".join(tool.replace("`", "").split()))] if len(data) > most else []
     notices += [_QUOTED_NOTICE.format(what=", ".join(_HAZARDS[hazard.kind] for hazard in found))] if found else []
     body = "\n\n".join([*notices, told.text])
     section = f"== {MEMORY_TITLE} ==\n{_MEMORY_INTRO}\n\n{body}\n\n"

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 
 from experience import recalled
-from experience.screen import revealed
+from experience.screen import as_read, revealed, without_unseen
 from experience.tell.handover import RECOVERED_HEADING, RESUMED_HEADING, STEERED_HEADING
 
 BODY_TITLE = "WHAT YOU HAVE BEEN ASKED TO DO"
@@ -23,14 +23,16 @@ _RESERVED = frozenset({BODY_TITLE, MEMORY_TITLE, *recalled.TITLES.values()})
 _HANDOVERS = tuple(heading.strip("# ").lower() for heading in (RECOVERED_HEADING, STEERED_HEADING, RESUMED_HEADING))
 _LIKE_EQUALS = str.maketrans(dict.fromkeys("═≡゠⹀꞊᐀━─", "="))
 _MAY_POSE = re.compile("[=#\\[\uff1d\u207c\u208c\ufe66\u2a75\u2a76\uff03\ufe5f\uff3b═≡゠⹀꞊᐀━─]")
-_DECORATION = " \t*_-+~|•·"
+_DECORATION = re.compile(r"^[^\w=#\[]+|^_+")  # a list's or an emphasis' signs, and other signs before the first word
+_TWO_EQUALS = re.compile(r"=\s*=")
+_DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def guarded(text: str, poses: Poses) -> tuple[str, int]:
     """The text with those of its lines quoted that pose as something, and how many those are; without any, as it was."""
     lines = in_lines(text)
-    posing = {line for line in lines if _MAY_POSE.search(line) and poses(line)}
+    posing = {line for line in set(lines) if _MAY_POSE.search(line) and poses(line)}
     if not posing:
         return text, 0
     quoted = [f"> {revealed(line.lstrip())}" if line in posing else line for line in lines]
@@ -45,7 +47,7 @@ def in_lines(text: str) -> list[str]:
 def as_a_heading(line: str) -> bool:
     """Whether a reader could take a line for a heading of a payload, or for the mark of a brief."""
     seen = _seen(line)
-    handover = seen.startswith("#") and seen.strip("# ").lower().startswith(_HANDOVERS)
+    handover = seen.startswith("#") and " ".join(seen.strip("# ").lower().split()).startswith(_HANDOVERS)
     return bool(_title(seen)) or handover or _is_mark(seen)
 
 
@@ -61,15 +63,21 @@ def as_the_payloads(line: str) -> bool:
 
 
 def _title(seen: str) -> str:
-    return " ".join(seen.strip("= ").split()).upper() if seen.startswith("==") else ""
+    return " ".join(seen.strip("= ").split()).upper() if _TWO_EQUALS.match(seen) else ""
 
 
 def _is_mark(seen: str) -> bool:
-    return recalled.OPENING in seen or recalled.CLOSING in seen
+    folded = as_read(_DASHES.sub("-", seen)).lower()
+    return recalled.OPENING in folded or recalled.CLOSING in folded
 
 
 def _seen(line: str) -> str:
-    """What a reader sees of a line: compatibility forms as what they look like, without what has no width or decorates."""
-    plain = unicodedata.normalize("NFKC", line.translate(_LIKE_EQUALS))
-    visible = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc", "Mn", "Me"))
-    return visible.strip(_DECORATION)
+    """What a reader sees of a line: compatibility forms as what they look like, without what has no width or decorates.
+
+    Nothing of a line that is quoted already: that poses as nothing.
+    """
+    if line.lstrip().startswith(">"):
+        return ""
+    plain = unicodedata.normalize("NFKC", without_unseen(line.translate(_LIKE_EQUALS)))
+    seen = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc", "Mn", "Me", "Co"))
+    return _DECORATION.sub("", seen).rstrip("*_ \t")
