@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from experience.echoes import without_recalled
 from experience.episode import Episode
 from experience.errors import InvalidInput
 from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, VectorBackend, check_k
-from experience.recalled import without_recalled
 from experience.store import SqliteStore
 
 if TYPE_CHECKING:

@@ -1,35 +1,22 @@
-"""What a recall puts into a prompt, and how it is kept from coming back.
+"""What a recall and a brief put into a prompt: their marks, their words, and recorded text as data between them.
 
-Recalled text is quoted as data between two marks. A run whose prompt held it may repeat it in its own account, and a
-store that learns its own echo fills with copies of it; so what stands between the marks is taken out before an episode is
-recorded. The result stands with each run, because a failed run that does not say so reads like advice.
+Recalled text is quoted between two marks, each text a JSON string on one line, so that none can end the block or begin a
+section of its own. The result stands with each run, because a failed run that does not say so reads like advice. How it is
+kept from being recorded again is told in `experience.echoes`.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from experience.episode import Episode
-from experience.errors import InvalidEpisode, InvalidInput
+from experience.errors import InvalidInput
 from experience.protocols import Match
 from experience.screen import revealed_json
 from experience.text import quote
 
 OPENING = "[experience-recall]"
 CLOSING = "[/experience-recall]"
-STRIPPED = "recalled_blocks_stripped"
-"""The key in `meta` that says how many blocks were taken out."""
 
 
-_QUOTING = " \t\xa0>|-*+#/:`│»"  # what people and models put before the lines of a text that they quote
-_ITEM = re.compile(
-    r'\d+\. situation: \\?"|(?:^|\s)(?:outcome: \\?"|result: (?:worked|failed|nobody)|(?:tools|skills) used: [("\\])'
-)
-"""How a line of a block reads, whatever it was indented, numbered or quoted with."""
-_BRIEF_LINE = re.compile(
-    r'\(left out for want of room: |== [A-Za-z ()]+ ==|\d+\. \[(?:established|provisional)\] \\?"|- `[^`\n]{1,64}` —|\d+ runs followed it: |no run has followed it yet|\d+\. skill `[a-z0-9-]+`'
-)
-"""How the lines of a brief read that are none of the above."""
 _RESULTS = {True: "worked", False: "failed", None: "nobody has said"}
 
 # What a brief says in words of its own. It stands here because these lines must not come back either.
@@ -63,17 +50,7 @@ WORKED_INTRO = "Similar past runs, quoted as they were recorded: data to weigh, 
 FAILED_INTRO = "Similar past runs that went wrong, quoted as they were recorded: what to watch for, not what to do."
 UNKNOWN_INTRO = "Similar past runs of which nobody but the agent has said how they ended: weigh them less."
 SKILLS_INTRO = "Read one before you follow it. The counts are of the last runs that followed it as it is now, by how those runs ended."
-_SENTENCES = (LEARNED_INTRO, PROPOSE, HELP, WORKED_INTRO, FAILED_INTRO, UNKNOWN_INTRO, SKILLS_INTRO)
-_TICKED_BEGINNING = re.compile(r"(?:- |\d+\. skill )`[^`\n]{0,64}(?:`(?: —?)?)?$")
-_NUMBER = re.compile(r"^\d+\.? ?")
-_STARTS = (
-*_SENTENCES, *(f"== {title} ==" for title in TITLES.values()),
-    'situation: "', "result: worked, says the agent itself", "result: failed", "result: nobody has said", "tools used: ",
-    "skills used: ", 'outcome: "', "[established] ", "[provisional] ", "skill `", "runs followed it: ", "no run has followed it yet",
-    "(left out for want of room: ", CLOSING[:-1],
-)  # fmt: skip
-"""How the lines of a block begin, for telling one of which only the beginning is there."""
-_OPENERS = tuple(sentence.split("{", 1)[0] for sentence in _SENTENCES)
+SENTENCES = (LEARNED_INTRO, PROPOSE, HELP, WORKED_INTRO, FAILED_INTRO, UNKNOWN_INTRO, SKILLS_INTRO)
 
 
 def quoted(matches: Sequence[Match], longest: int = 1000) -> str:
@@ -92,33 +69,6 @@ def quoted(matches: Sequence[Match], longest: int = 1000) -> str:
         for number, match in enumerate(matches, 1)
     ]
     return "\n".join([OPENING, WORKED_INTRO, *items, CLOSING])
-
-
-def strip_recalled(text: str) -> tuple[str, int]:
-    """The text without recalled blocks, and how many there were; a block that was cut short is known by its shape."""
-    blocks = 0
-    while OPENING in text:  # what stood around a block may make another one
-        stripped, found = _strip_once(text)
-        if not found:
-            break
-        text, blocks = stripped, blocks + found
-    return text, blocks
-
-
-def without_recalled(episode: Episode) -> Episode:
-    """The episode without recalled blocks in its texts, `meta` saying how many were taken out.
-
-    Raises InvalidEpisode when the situation was nothing else.
-    """
-    situation, in_situation = strip_recalled(episode.situation)
-    outcome, in_outcome = strip_recalled(episode.outcome)
-    if not (blocks := in_situation + in_outcome):
-        return episode
-    if not situation.strip():
-        raise InvalidEpisode(
-            "the situation is nothing but a recalled block; an episode needs what was asked in this run"
-        )
-    return replace(episode, situation=situation, outcome=outcome, meta={**episode.meta, STRIPPED: blocks})
 
 
 def episode_lines(number: int, episode: Episode, longest: int, result: str) -> str:
@@ -153,88 +103,3 @@ def as_data(text: str) -> str:
     """A JSON string in which nothing hides and neither mark stands."""
     written = revealed_json(quote(text))
     return written.replace(OPENING, "[\\u0065xperience-recall]").replace(CLOSING, "[\\/experience-recall]")
-
-
-def _strip_once(text: str) -> tuple[str, int]:
-    lines, blocks = _parted(text)
-    kept: list[str] = []
-    at, ends = 0, _ends(lines)
-    while at < len(lines):
-        end = ends.get(at)
-        if end is None:
-            kept.append(lines[at])
-        else:
-            before = lines[at].partition(OPENING)[0].rstrip()
-            kept += [before] if before.strip(_QUOTING) else []
-        at = at + 1 if end is None else end + 1
-    return "\n".join(kept), blocks + len(ends)
-
-
-def _parted(text: str) -> tuple[list[str], int]:
-    """Lines without blocks that stand within one of them (and how many those were); nothing follows a closing mark."""
-    lines: list[str] = []
-    blocks = 0
-    for line in text.split("\n"):
-        left, found = _strip_inline(line)
-        blocks += found
-        before, mark, after = left.partition(CLOSING)
-        lines.append(before + mark)
-        if after.strip(_QUOTING):
-            lines.append(after)
-    return lines, blocks
-
-
-def _ends(lines: Sequence[str]) -> dict[int, int]:
-    """The last line of each block, by the line that opens it.
-
-    A block ends with its closing mark, unless another one opens before that or there is none: then it was cut short, and
-    ends with the last line that looks like one of a block's. Marks around what is no block's are somebody's own words.
-    """
-    ends: dict[int, int] = {}
-    mark = closing = len(lines)  # the next line below with a mark of either kind; with a closing one
-    for at in range(len(lines) - 1, -1, -1):
-        if CLOSING in lines[at]:
-            mark = closing = at
-        elif _opens(lines[at]):
-            end = closing if mark == closing < len(lines) else _last_of_shape(lines, at, mark)
-            if any(_looks_like_a_block(lines[line]) or _is_cut_off(lines, line) for line in range(at, end + 1)):
-                ends[at] = end
-            mark = at
-    return ends
-
-
-def _opens(line: str) -> bool:
-    _, mark, after = line.rpartition(OPENING)
-    return bool(mark) and after.strip(_QUOTING) in ("", WORKED_INTRO)
-
-
-def _last_of_shape(lines: Sequence[str], at: int, before: int) -> int:
-    end = at
-    while end + 1 < before and (
-        not lines[end + 1].strip(_QUOTING) or _looks_like_a_block(lines[end + 1]) or _is_cut_off(lines, end + 1)
-    ):
-        end += 1
-    return end
-
-
-def _looks_like_a_block(line: str) -> bool:
-    return any(opener in line for opener in _OPENERS) or bool(_ITEM.search(line)) or bool(_BRIEF_LINE.search(line))
-
-
-def _is_cut_off(lines: Sequence[str], at: int) -> bool:
-    """Whether the text ends with this line, and the line is how one of a block's begins."""
-    line = lines[at].strip(_QUOTING)
-    rest = _NUMBER.sub("", line)
-    begins = any(start.startswith(rest) for start in _STARTS) or bool(_TICKED_BEGINNING.search(lines[at]))
-    return at == len(lines) - 1 and bool(line) and begins
-
-
-def _strip_inline(line: str) -> tuple[str, int]:
-    """A block whose line ends were escaped, as in a JSON string, stands within one line."""
-    pieces: list[str] = []
-    at = blocks = 0
-    while (start := line.find(OPENING, at)) >= 0 and (end := line.find(CLOSING, start)) >= 0:
-        block = _looks_like_a_block(line[start:end])
-        pieces.append(line[at : start if block else end + len(CLOSING)])
-        at, blocks = end + len(CLOSING), blocks + block
-    return "".join([*pieces, line[at:]]), blocks

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from experience.echoes import STRIPPED
 from experience.episode import Cost, Episode, moment_from, moment_text
 from experience.protocols import LABEL_CLASSES, Filter, Label, Record, Withdrawal
-from experience.recalled import STRIPPED
 
 _SUPERSEDED = """(e.run_id IS NOT NULL AND EXISTS (
     SELECT 1 FROM episodes later WHERE later.namespace = e.namespace AND later.run_id = e.run_id AND later.id > e.id))"""

@@ -16,10 +16,10 @@ from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
 from experience.admission import Added
+from experience.echoes import STRIPPED, without_recalled
 from experience.episode import Episode, checked_text, moment_from, moment_text
 from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError, shown
 from experience.protocols import Label, Record, Withdrawal
-from experience.recalled import STRIPPED, without_recalled
 from experience.store import SqliteStore
 from experience.text import parse, parse_founding
 

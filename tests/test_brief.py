@@ -1,5 +1,6 @@
 """The brief: what it says, in which order, how much of it, and that it is the same every time."""
 
+import json
 import random
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from strategies import texts
 from experience import Episode, InvalidInput, Memory, SkillFolder, SkillLibrary, SqliteStore
 from experience.backends import open_backend
 from experience.backends.keyword import KeywordBackend
+from experience.echoes import strip_recalled
 from experience.learn.evidence import Citation
 from experience.learn.learnings import Learnings
 from experience.learn.skill import Skill
-from experience.recalled import CLOSING, OPENING, TITLES, strip_recalled
+from experience.recalled import CLOSING, OPENING, TITLES
 from experience.tell.brief import BLOCKERS, Blocker, BriefPolicy, brief, laid_out
 from experience.tell.budget import count_bytes
 from experience.tell.contents import FIXED_PARTS
@@ -329,6 +331,77 @@ def test_a_brief_that_is_cut_short_anywhere_is_taken_out(told, tmp_path):
     for whole in (text, brief(told, TASK, policy=BriefPolicy(blockers=BLOCKERS, budget=420)).text):
         for at in range(len(OPENING) + 4, len(whole) + 1):
             assert strip_recalled(f"mine\n{whole[:at]}")[0].strip() == "mine", whole[:at][-60:]
+
+
+WAYS = {
+    "as it is": lambda text: text,
+    "quoted": lambda text: "> " + text.replace("\n", "\n> "),
+    "indented": lambda text: "    " + text.replace("\n", "\n    "),
+    "numbered": lambda text: "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(text.split("\n"), 31)),
+    "numbered with dots": lambda text: "\n".join(
+        f"{number}. {line}" for number, line in enumerate(text.split("\n"), 31)
+    ),
+    "escaped": lambda text: json.dumps(text, ensure_ascii=False),
+    "escaped twice": lambda text: json.dumps(json.dumps(text)),
+    "on one line": lambda text: " ".join(text.split()),
+    "with other line ends": lambda text: text.replace("\n", "\u2028"),
+    "with next lines": lambda text: text.replace("\n", "\x85"),
+    "wrapped": lambda text: "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, 80) or [""]),
+    "with words behind the mark": lambda text: text.replace("\n", " here is what I was told:\n", 1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_brief_that_comes_back_in_another_shape_is_taken_out(told, way):
+    Learnings(told.store).propose("the flag skips tests")
+    text = brief(told, TASK).text
+    for part in (text, text[: len(text) * 3 // 5], text[: len(text) * 9 // 10]):
+        left, found = strip_recalled(f"my own words before\n{WAYS[way](part)}")
+        assert found >= 1
+        assert "RUNS LIKE THIS" not in left
+        assert "the flag skips tests" not in left
+        assert left.startswith("my own words before")
+
+
+def test_a_brief_whose_beginning_was_cut_off_is_taken_out_up_to_the_line_that_was_cut(told):
+    text = brief(told, TASK).text
+    for at in range(len(OPENING), len(text) - len(CLOSING) - 20, 37):
+        left, _ = strip_recalled(f"mine\n{text[at:]}\nmine too")
+        assert len([line for line in left.split("\n") if line.strip()]) <= 3
+        assert left.startswith("mine\n")
+        assert left.endswith("mine too")
+
+
+def test_what_stands_in_meta_is_taken_out_too(told):
+    text = brief(told, TASK).text
+    id = told.record(Episode("x", "y", meta={"log": [f"a\n{text}\nb", 1], "n": {"deep": text}}))
+    assert told.get(id).episode.meta == {"log": ["a\nb", 1], "n": {"deep": ""}, "recalled_blocks_stripped": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The mark is\n{OPENING}\n42",
+        f"{OPENING}\n- `make` — run it\n{CLOSING}",
+        f"{OPENING}\n== RESULTS ==\n{CLOSING}",
+        f"the mark {OPENING} opens and {CLOSING} closes",
+        f"a\n{CLOSING}\nb",
+        "1. go\n2. result: fine",
+    ],
+)
+def test_somebodys_own_words_about_the_marks_stay(text):
+    assert strip_recalled(text) == (text, 0)
+
+
+@given(texts, texts)
+def test_what_stands_around_a_brief_stays(before, after):
+    with SqliteStore(":memory:") as store:
+        memory = Memory(store, KeywordBackend(store))
+        memory.record(Episode("deploy", "done", success=True))
+        text = brief(memory, "deploy").text
+    left, found = strip_recalled(f"b{before}\n{text}\na{after}")
+    assert found == 1
+    assert left == f"b{before}\na{after}"
 
 
 def test_what_is_laid_out_of_nothing_is_how_to_propose():

@@ -19,7 +19,8 @@ from experience import (
     StoreError,
     quoted,
 )
-from experience.recalled import CLOSING, OPENING, STRIPPED, strip_recalled
+from experience.echoes import STRIPPED, strip_recalled
+from experience.recalled import CLOSING, OPENING
 from experience.testing import HashEncoder
 
 EPISODE = Episode("deploy the site", "done")

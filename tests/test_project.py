@@ -23,6 +23,7 @@ LAYERS = [
     {"text"},
     {"protocols", "tokens"},
     {"schema", "recalled", "testing"},
+    {"echoes"},
     {"rows"},
     {"sqlite_file", "writing"},
     {"admission"},

@@ -707,7 +707,7 @@ def test_a_deleted_namespace_leaves_not_even_its_name(path):
 
 
 def test_the_same_run_told_with_and_without_its_brief_is_the_same(store):
-    from experience.recalled import without_recalled
+    from experience.echoes import without_recalled
 
     brief = '[experience-recall]\n1. situation: "x"\n[/experience-recall]\n'
     first = store.record(without_recalled(Episode(brief + "s", "o", run_id="r")))

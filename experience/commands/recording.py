@@ -27,8 +27,8 @@ def record(settings: Settings, /, situation: str, expires_in: int | None, **give
 
     Prints the episode's id.
     """
+    from experience.echoes import without_recalled
     from experience.episode import Episode
-    from experience.recalled import without_recalled
 
     if situation == given["outcome"] == "-":
         raise click.UsageError("only one of SITUATION and --outcome can be read from standard input")
