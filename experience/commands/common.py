@@ -175,6 +175,8 @@ def width() -> int:
 
 def write_exactly(text: str) -> None:
     """Byte for byte, where it goes to a program; a terminal gets its escapes spelled out."""
+    if sys.stdout is None:
+        raise click.UsageError("there is no standard output to write to")
     if sys.stdout.isatty():
         click.echo(visible(text), nl=False)
     else:

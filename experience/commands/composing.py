@@ -128,6 +128,8 @@ def _handover(path: Path) -> str:
 
 def _file(path: Path) -> str:
     """The text of a file that goes into a payload."""
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is no regular file; name one")
     with path.open("rb") as file:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:

@@ -22,6 +22,8 @@ MOST_INCLUDES = 1000
 """Includes that are followed altogether."""
 LARGEST = 1024 * 1024
 """Bytes of one file."""
+LONGEST = 16 * 1024 * 1024
+"""Characters of all of it."""
 
 Path = str | os.PathLike[str]
 
@@ -47,7 +49,7 @@ def expand(path: Path, root: Path | None = None, flags: Mapping[str, bool] = _NO
 
     Raises IncludeError, its kind one of Missing (no such file), Unreadable (no regular file, not UTF-8, larger than 1 MiB,
     no permission), Escapes (an absolute path, or one that leaves the root), MalformedDirective, UnknownFlag (not among
-    `flags`), Cycle, TooDeep (more than 8 files below the first), TooWide (more than 1,000 includes). Raises InvalidInput
+    `flags`), Cycle, TooDeep (more than 8 files below the first), TooWide (more than 1,000 includes, or 16 Mi characters). Raises InvalidInput
     for flags that are no names with True or False.
     """
     for name, value in flags.items():
@@ -61,7 +63,15 @@ def expand(path: Path, root: Path | None = None, flags: Mapping[str, bool] = _NO
             raise test.unknown(f"set it to True or False (known: {known})")
         return flags[test.flag] is not test.negated
 
-    return "".join(_Walk.into(path, root, holds))
+    parts, size = [], 0
+    for part in _Walk.into(path, root, holds):
+        size += len(part)
+        if size > LONGEST:
+            raise IncludeError(
+                "TooWide", os.fspath(path), None, "", f"all of it has more than {LONGEST} characters; include less"
+            )
+        parts.append(part)
+    return "".join(parts)
 
 
 def referenced_flags(path: Path, root: Path | None = None) -> frozenset[str]:

@@ -51,6 +51,9 @@ class Receipt:
         }
 
 
+_LONGEST_ID = 19  # digits that a number in SQLite has
+
+
 def keep_receipt(run: Run, told: Payload | Brief) -> Receipt:
     """Keep what a run of a `Recorder` is told; a run that has no name of its own gets one, to be tied to it by."""
     run.run_id = run.run_id or f"run-{uuid.uuid4().hex}"
@@ -90,7 +93,7 @@ class Receipts:
     def of(self, run: str) -> list[Receipt]:
         """The same for a run by its own name or, where no run is called so, by its episode's id. Raises NotFound."""
         found = self.of_run(run)
-        if not found and run.isdecimal():
+        if not found and run.isdecimal() and len(run) < _LONGEST_ID:
             record = self.store.get(int(run))
             found = self.of_run(record.episode.run_id) if record.episode.run_id is not None else []
         if not found:

@@ -1,7 +1,7 @@
 """What a store has to say about a task: learnings, similar runs by how they ended, and the skills that fit.
 
 It reads and ranks, and takes more than will be told; how much of it there is room for is decided elsewhere. Equal scores are
-settled by what was recorded and never by which was recorded first, so that equal stores say the same.
+settled by when a run began and then by its words, never by which id it was given, so that equal stores say the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +22,7 @@ from experience.tokens import has_words, query_terms, tokens
 
 _FEWEST_SHARED = 2  # words that a skill has to share with the task, when nothing else ties them
 _LEAST_SHARED = 1 / 3  # and the share of the task's words that those have to be
+_MOST_ASKED = 20_000  # characters of a task that similar runs are looked for by
 _LINK = 1.0  # what a recalled run that followed a skill, or that it was built on, counts for
 _HEAD = 1500  # bytes of a skill at most that say what it is about
 
@@ -56,7 +57,8 @@ class Sources:
 def sources_for(
     memory: Memory, task: str, agent: str, *, worked: int, failed: int, unknown: int, skills: int
 ) -> Sources:
-    """Everything that a store says about a task, at most so many of each kind of run and of skills."""
+    """Everything that a store says about a task (its first 20,000 characters), at most so many of each kind."""
+    task = task[:_MOST_ASKED]
     learnings = tuple(settled(Learnings(memory.store).active(agent)))
     if not has_words(task):
         return Sources(learnings)
