@@ -235,7 +235,8 @@ def _brief_within(brief: str | Brief, share: int, count: Count) -> tuple[_Sectio
         return whole, brief if isinstance(brief, Brief) else None
     if isinstance(brief, Brief) and brief.made_of is not None:
         sources, task, policy = brief.made_of
-        policy = replace(policy, budget=min(share, policy.budget), count=lambda text: count(_brief(text).text))
+        room = max(min(share, policy.budget), 1)
+        policy = replace(policy, budget=room, count=lambda text: count(_brief(text).text))
         shorter = laid_out(sources, task, policy, brief.agent) if share > 0 else Brief("")
         return replace(_brief(shorter), cut=max(count_bytes(whole.text) - count_bytes(shorter.text), 1)), shorter
     lines = whole.text.strip().split("\n")
