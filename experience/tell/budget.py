@@ -7,6 +7,8 @@ the side of too many. It knows nothing of what the texts are.
 import re
 from collections.abc import Callable, Sequence
 
+from experience.errors import InvalidInput
+from experience.tell.shorten import size_of
 from experience.tokens import UNSPACED_RUN
 
 Count = Callable[[str], int]
@@ -28,9 +30,15 @@ def estimate_tokens(text: str) -> int:
     return -(-quarters // 4)
 
 
-def count_bytes(text: str) -> int:
-    """How many bytes a text is in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode())
+count_bytes = size_of
+"""How many bytes a text is in UTF-8; half a surrogate pair is three, as wherever texts are cut."""
+
+
+def checked(budget: int) -> int:
+    """The budget; raises InvalidInput for anything but a whole number, 0 or more."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise InvalidInput(f"the budget is {budget!r}; it needs to be a whole number, 0 or more")
+    return budget
 
 
 def fair_shares(needs: Sequence[int], total: int) -> list[int]:
@@ -40,15 +48,14 @@ def fair_shares(needs: Sequence[int], total: int) -> list[int]:
     `total`, or what all need together where that is less.
     """
     shares = [0] * len(needs)
-    waiting = sorted(range(len(needs)), key=lambda at: (needs[at], at))
-    left = max(total, 0)
-    while waiting:
-        at = waiting[0]
-        if needs[at] > left // len(waiting):
+    ordered = sorted(range(len(needs)), key=lambda at: (needs[at], at))
+    left, waiting = max(total, 0), len(ordered)
+    for at in ordered:
+        if needs[at] > left // waiting:
             break
         shares[at] = needs[at]
         left -= needs[at]
-        waiting.pop(0)
-    for number, at in enumerate(sorted(waiting)):
-        shares[at] = left // len(waiting) + (number < left % len(waiting))
+        waiting -= 1
+    for number, at in enumerate(sorted(ordered[len(ordered) - waiting :])):
+        shares[at] = left // waiting + (number < left % waiting)
     return shares

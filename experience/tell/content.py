@@ -1,17 +1,17 @@
 """What kind of text something is, told from how it begins: what to keep of it depends on that.
 
-Shapes decide, never meaning: a parser for JSON, patterns for the lines of logs, code and tables, the number of words for
+Shapes decide, never meaning: patterns for the lines of logs, code and tables, the number of words for
 sentences, scripts that put no spaces between words counted by their characters. What was cut by us before is looked at
 without our marks. It errs towards kinds that may be cut only where half of the text is still worth reading.
 """
 
-import json
 import re
 from collections.abc import Sequence
 
 from experience.tell import marks
 from experience.tell.founding import detect_founding
 from experience.tell.kinds import Content
+from experience.tell.structured import is_blob, is_structured
 from experience.tokens import UNSPACED_RUN
 
 __all__ = ["Content", "detect", "detect_founding"]
@@ -22,23 +22,25 @@ _PROSE_WORDS = 5
 _PROSE_CHARS = 10  # of scripts without spaces: about five words
 _LISTED_LINES = 5
 _TABLE_LINES = 4
+_OUTPUT_LINES = 3
 _NUMBERED_LINES = 3
 _TWICE = 2  # once may be chance
 _LOOKED_AT = 300  # characters of one line
 _LISTED_WIDTH = 160  # characters; paths are long
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # numbers of any length, and none computed
 
+_RUN = re.compile(r"[ \t]{2,}")  # one space instead, so that no two patterns share a run of them
+_QUOTED = re.compile(r'"[^"]*"')
+_WORD = re.compile(r"[(\"'“‘«*_`]{0,3}[^\W\d_]+(?:[-'’][^\W\d_]+){0,3}[.,;:!?)\"'”’»*_`]{0,3}")
+_PLACED = re.compile(r"\S*[/\\:(]\S*[:)\d]\s|\s*at\s\S*[.:/(]")  # a file and a place in it
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
-_BEGINS_JSON = re.compile(r"""\{\s*["'}]|\[\s*(?:[{"']|\[[^\]\n[ ]*[,\[{"\]])""")
-_XML = re.compile(r"<\?xml|<(?:svg|rss|feed|plist)\b", re.IGNORECASE)
 _HTML = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
 _DIFF = re.compile(r"^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(?:,\d+)? \+\d+)", re.MULTILINE)
 _DIFF_SIGNS = ("diff --git ", "Index: ", "--- ", "@@ ")
 _LATEX = re.compile(r"^\\(?:documentclass|begin\{document\}|(?:sub)?section\b|chapter\b)", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6} \S")
 _RULE = re.compile(r"^[ \t]*\|?[ \t:]*[-=]{3,}[ \t:]*(?:[|+][ \t:]*[-=]{2,}[ \t:]*)+[|+]?[ \t]*$", re.MULTILINE)
-_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
 _BOX_STARTS = ("+-", "+=", "┌", "╭", "┏", "╔")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
@@ -66,7 +68,7 @@ _STRONG = re.compile(
     (?:async\s+)?def\s+\w+\s*[(\[] | class\s+\w+\s*(?:[:({<]|extends\b|implements\b|$) | (?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+\w+\s*[<(]
     | import\s+(?:[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+)*\s*;?$|[{*"'(]|\w+\s*,?\s*(?:\{.*\}\s*)?from\s+["']|static\b)
     | from\s+[\w.]+\s+import\s | use\s+[\w:]+(?:::[\w{*].*)?;$ | \#(?:include\s*[<"]|define\s|ifndef\s|ifdef\s|pragma\s) | \#!/
-    | package\s+[\w.]+;?$ | (?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*\( | func\s+(?:\([^)]*\)\s*)?\w+\s*\(
+    | package\s+[\w.]+;?$ | (?:export\s+)?(?:default\s+)?(?:async\s+)?function\b[\s*]*(?:\w+\s*)?\( | func\s+(?:\([^)]*\)\s*)?\w+\s*\(
     | (?:public|private|protected|static)\s+[\w<>\[\],\s]+[({;=] | (?:export\s+)?(?:const|let|var)\s+[\w{\[][^=\n]*= | namespace\s+[\w:\\]+\s*[{;]
     | SELECT\s.+\sFROM\s | (?:CREATE|ALTER)\s+TABLE\s | <\?php
     )"""
@@ -85,38 +87,43 @@ _COMMENT = re.compile(r"\s*(?://|/\*|\*(?:\s|/|$)|#|--\s|\"\"\"|''')")
 _LISTED = re.compile(
     r"[-dlcbps][-rwxsStT]{9}|total \d+$|[0-9a-f]{7,40}\s|\S+:\d+:|[ MADRCU?!]{2} \S|\s*\d+(?:\.\d+)?[KMGT]?\t\S"
 )
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}=*")
 _SENTENCE_END = re.compile(r"[.!?,;:…)\"'”’]$")
 
 
 def detect(text: str) -> Content:
-    """What kind of text this is."""
-    if marks.after_leading(text) is not None:
-        return Content.LOG  # the end of a text is kept of logs only
-    bare = text.removesuffix(marks.hint_of(text))
-    whole = marks.before_trailing(bare)
-    if whole is not None:
-        return _known(_detect(whole), Content.PROSE)
-    before = marks.before_gap(bare)
-    return _detect(bare) if before is None else _known(_detect(before), Content.LINES)
+    """What kind of text this is.
 
-
-def _known(found: Content, otherwise: Content) -> Content:
-    """What was cut before may be cut again, however little is left to tell it by."""
-    return otherwise if found is Content.UNKNOWN else found
+    Our own marks are looked past, and never make a kind that may be cut of one that may not: anybody can write them.
+    """
+    marked = marks.leading(text) or marks.trailing(text)
+    if marked is None:
+        return _detect(text)
+    whole = marked.before or marked.after
+    found = _detect(whole) if whole else Content.LOG
+    end_was_kept = bool(marked.after) and found not in (Content.STRUCTURED, Content.UNKNOWN)
+    return Content.LOG if end_was_kept else found  # the end of a text is kept of logs only
 
 
 def _detect(text: str) -> Content:
     start = len(text) - len(text.removeprefix("\ufeff").lstrip())
     if start == len(text):
         return Content.UNKNOWN
-    head = _ANSI.sub("", text[start : start + _HEAD_CHARS])
-    lines = [line.rstrip()[:_LOOKED_AT] for line in head.split("\n")[:_HEAD_LINES]]
+    lines = _looked_at(text[start : start + _HEAD_CHARS].split("\n")[:_HEAD_LINES])
     if numbered := _without_numbers(lines):
         return _by_lines(numbered, numbered=True)
-    if _is_structured(text[start:] if start else text, head):
+    if is_structured(text[start:] if start else text):
         return Content.STRUCTURED
-    return _by_lines(lines, numbered=False)
+    found = _by_lines(lines, numbered=False)
+    if found is Content.PROSE and len(text) - start > _HEAD_CHARS:
+        last = _looked_at(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:])
+        return Content.LINES if _is_output(last) else found
+    return found
+
+
+def _looked_at(lines: Sequence[str]) -> list[str]:
+    """Lines without what colours them, none longer than it takes to know it."""
+    plain = [_ANSI.sub("", line[:_HEAD_CHARS])[:_LOOKED_AT].rstrip() for line in lines]
+    return [line for line in plain if not marks.is_marker(line)]
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str]:
@@ -130,46 +137,38 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
     return [match.string[match.end() :] for match in found]
 
 
-def _is_structured(text: str, head: str) -> bool:
-    if head.startswith(("{", "[", '"')):
-        if _is_json(text) or _is_json_lines(text):
-            return True
-        return bool(_BEGINS_JSON.match(head))  # cut off, or written by something that is nearly JSON
-    return bool(_XML.match(head))
-
-
-def _is_json(text: str) -> bool:
-    if not text.rstrip().endswith(("}", "]", '"')):
-        return False
-    try:
-        _JSON.decode(text)
-    except ValueError:
-        return False
-    except RecursionError:  # brackets in brackets without end
-        return True
-    return True
-
-
-def _is_json_lines(text: str) -> bool:
-    lines = [line for line in text.split("\n") if line.strip()]
-    return len(lines) > 1 and _is_json(lines[0]) and _is_json(f"[{','.join(lines)}]")  # at once: several times as fast
-
-
 def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
-    head = "\n".join(all_lines)
-    lines = [line for line in all_lines if line.strip()]
-    if not lines:
+    lines = [_RUN.sub(" ", line) for line in all_lines if line.strip()]
+    if not lines or (is_blob(lines) and not numbered):
         return Content.UNKNOWN
+    head = "\n".join(_RUN.sub(" ", line) for line in all_lines)
     questions = (
         (Content.DIFF, lambda: any(sign in head for sign in _DIFF_SIGNS) and _DIFF.search(head)),
         (Content.LOG, lambda: not numbered and _is_log(lines)),
         (Content.MARKUP, lambda: _is_markup(all_lines, lines, head)),
         (Content.TABLE, lambda: _is_table(lines, head)),
         (Content.CODE, lambda: _is_code(lines)),
-        (Content.LINES, lambda: _is_listing(lines)),
+        (Content.LINES, lambda: _is_listing(lines) or _is_output(lines)),
         (Content.PROSE, lambda: any(map(_has_words, lines)) or _unspaced(head) >= _PROSE_CHARS),
+        (Content.LINES, lambda: len(lines) >= _TWICE),
     )
     return next((content for content, answer in questions if answer()), Content.UNKNOWN)
+
+
+def _is_output(lines: Sequence[str]) -> bool:
+    """Whether most of some lines, by their length, are no sentences: what a program said, of which the end matters too."""
+    lines = [line for line in lines if line.strip()]
+    told = sum(len(line) for line in lines if _is_told(line))
+    return len(lines) >= _OUTPUT_LINES and 2 * told < sum(map(len, lines))
+
+
+def _is_told(line: str) -> bool:
+    """Whether a line is a sentence, or a part of one: words, with hardly anything between them that is none."""
+    if _unspaced(line) >= _PROSE_CHARS:
+        return True
+    words = line.split()
+    plain = sum(1 for word in words if _WORD.fullmatch(word))
+    return len(words) >= _PROSE_WORDS and 5 * plain >= 4 * len(words) and not _PLACED.match(line)
 
 
 def _is_log(lines: Sequence[str]) -> bool:
@@ -199,6 +198,7 @@ def _is_table(lines: Sequence[str], head: str) -> bool:
 
 def _is_separated(lines: Sequence[str]) -> bool:
     """Values with commas or tabs between them, as many on every line."""
+    lines = [_QUOTED.sub("", line) for line in lines]
     return len(lines) >= _TABLE_LINES and any(
         lines[0].count(sign) >= _TWICE and len({line.count(sign) for line in lines[:-1]}) == 1 for sign in ",\t;"
     )
@@ -236,7 +236,7 @@ def _assigns(line: str) -> bool:
 
 
 def _is_listing(lines: Sequence[str]) -> bool:
-    if len(lines) < _LISTED_LINES or _BASE64.fullmatch(lines[1]):
+    if len(lines) < _LISTED_LINES:
         return False
     listed = sum(1 for line in lines if len(line) <= _LISTED_WIDTH and (_LISTED.match(line) or _is_short(line)))
     return 5 * listed >= 4 * len(lines)
