@@ -51,9 +51,9 @@ def compact(
 ) -> None:
     """Cut what assistants said and tools answered to a budget, and say exactly what is missing.
 
-    FILE, or standard input, holds messages as JSON, in the form of OpenAI or Anthropic, or plain text, which is cut as
-    one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and pictures are
-    never changed, and calls that are not all answered yet are left alone.
+    FILE, or standard input, holds messages as JSON, in the form of OpenAI or Anthropic, or plain text, which is cut
+    as one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and
+    pictures are never changed, and calls that are not all answered yet are left alone.
     """
     from experience.tell.blocks import Exchange, Text
     from experience.tell.exchange import EXCHANGE_BUDGET_BYTES, EXCHANGE_BUDGET_TOKENS
@@ -206,8 +206,8 @@ class Report:
         if self._held:
             were = "was" if self._held == 1 else "were"
             lines.append(
-                f"{count(self._held, 'message')} at the end {were} left alone, {self._held_cost} {self._unit} that are not "
-                "counted: not every call is answered yet"
+                f"{count(self._held, 'message')} at the end {were} left alone, {self._held_cost} {self._unit} that are "
+                "not counted: not every call is answered yet"
             )
         lines.append(f"{self._done.before} {self._unit} before, {self._done.after} after, budget {self._done.budget}")
         if not self._fits:

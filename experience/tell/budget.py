@@ -1,7 +1,7 @@
 """How much a text costs, and how a budget is parted among several that want some of it.
 
-A tokeniser belongs to one model, so a caller who has one passes its counter in; the estimate here needs none and errs on
-the side of too many. It knows nothing of what the texts are.
+A tokeniser belongs to one model, so a caller who has one passes its counter in; the estimate here needs none and errs
+on the side of too many. It knows nothing of what the texts are.
 """
 
 import re
@@ -19,7 +19,7 @@ _BEYOND = re.compile("[\U00010000-\U0001ffff]")  # emoji and rare scripts take s
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is: ASCII four characters each, scripts without spaces one, others two, emoji half."""
+    """About how many tokens a text is: four characters of ASCII each, one without spaces, two of others, half an emoji."""
     ascii_only = len(text.encode("ascii", "ignore"))
     others = len(text) - ascii_only
     if not others:
@@ -44,8 +44,8 @@ def checked(budget: int) -> int:
 def fair_shares(needs: Sequence[int], total: int) -> list[int]:
     """What each gets of a total: all that it needs or, when there is not enough, as much as the others that go short.
 
-    What the small ones leave is handed on (max-min fairness); what cannot be parted evenly goes to the first. The sum is
-    `total`, or what all need together where that is less.
+    What the small ones leave is handed on (max-min fairness); what cannot be parted evenly goes to the first. The sum
+    is `total`, or what all need together where that is less.
     """
     shares = [0] * len(needs)
     ordered = sorted(range(len(needs)), key=lambda at: (needs[at], at))

@@ -6,7 +6,9 @@ without our marks. It errs towards kinds that may be cut only where half of the 
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from unicodedata import category
 
 from experience.tell import marks
 from experience.tell.founding import detect_founding
@@ -23,6 +25,8 @@ _PROSE_CHARS = 10  # of scripts without spaces: about five words
 _LISTED_LINES = 5
 _TABLE_LINES = 4
 _OUTPUT_LINES = 3
+_ALIKE_WORDS = 2
+_ALIKE_CHARS = 60
 _NUMBERED_LINES = 3
 _TWICE = 2  # once may be chance
 _LOOKED_AT = 300  # characters of one line
@@ -32,6 +36,7 @@ _RUN = re.compile(r"[ \t]{2,}")  # one space instead, so that no two patterns sh
 _QUOTED = re.compile(r'"[^"]*"')
 _WORD = re.compile(r"[(\"'“‘«*_`]{0,3}[^\W\d_]+(?:[-'’][^\W\d_]+){0,3}[.,;:!?)\"'”’»*_`]{0,3}")
 _PLACED = re.compile(r"\S*[/\\:(]\S*[:)\d]\s|\s*at\s\S*[.:/(]")  # a file and a place in it
+_DIGITS = re.compile(r"\d+")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
 _HTML = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
@@ -156,10 +161,22 @@ def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
 
 
 def _is_output(lines: Sequence[str]) -> bool:
-    """Whether most of some lines, by their length, are no sentences: what a program said, of which the end matters too."""
+    """Whether most of some lines, by their length, are no sentences, or begin alike: what a program said.
+
+    Its end matters as much as its beginning, so where this and prose are hard to tell apart, it is not taken for prose.
+    """
     lines = [line for line in lines if line.strip()]
+    if len(lines) < _OUTPUT_LINES:
+        return False
     told = sum(len(line) for line in lines if _is_told(line))
-    return len(lines) >= _OUTPUT_LINES and 2 * told < sum(map(len, lines))
+    return 2 * told < sum(map(len, lines)) or _begin_alike(lines)
+
+
+def _begin_alike(lines: Sequence[str]) -> bool:
+    """Whether the greater part of some lines has the same first words, but for digits, and ends like no sentence."""
+    opened = [line for line in lines if not _SENTENCE_END.search(line)]
+    starts = Counter(tuple(_DIGITS.sub("0", line[:_ALIKE_CHARS]).split()[:_ALIKE_WORDS]) for line in opened)
+    return len(lines) > _OUTPUT_LINES and 2 * max(starts.values(), default=0) > len(lines)
 
 
 def _is_told(line: str) -> bool:
@@ -167,6 +184,8 @@ def _is_told(line: str) -> bool:
     if _unspaced(line) >= _PROSE_CHARS:
         return True
     words = line.split()
+    if not words or category(words[0][0]) in ("So", "Sm"):  # a check mark, an arrow
+        return False
     plain = sum(1 for word in words if _WORD.fullmatch(word))
     return len(words) >= _PROSE_WORDS and 5 * plain >= 4 * len(words) and not _PLACED.match(line)
 

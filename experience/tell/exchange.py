@@ -68,11 +68,11 @@ def compact(
 ) -> Compacted:
     """The exchange with its texts and results cut to a budget in the unit that the policy counts, bytes by default.
 
-    Thinking, calls, images and empty texts are neither touched nor counted. An exchange within its budget is given back
-    as it is. The result is within the budget whenever the texts that may be cut, or stored, can make it so; where they
-    cannot, they are cut to what would be theirs if all could be. The same input gives the same bytes, and what came out
-    is not changed again by the same budget (the founding policy does not promise that). Raises InvalidInput for a negative
-    budget, StoreError when the store cannot be written.
+    Thinking, calls, images and empty texts are neither touched nor counted. An exchange within its budget is given
+    back as it is. The result is within the budget whenever the texts that may be cut, or stored, can make it so;
+    where they cannot, they are cut to what would be theirs if all could be. The same input gives the same bytes, and
+    what came out is not changed again by the same budget (the founding policy does not promise that). Raises
+    InvalidInput for a negative budget, StoreError when the store cannot be written.
     """
     checked(budget)
     texts = texts_of(exchange)
@@ -127,7 +127,8 @@ class _Lot:
         """A share for each: no less than it can be brought to, and no more than it needs.
 
         The shares are always fair for the floors and needs known so far. A round judges texts, at least one that none
-        judged before, or lets some leave that stayed; so the rounds end, at the latest when all are judged and none stays.
+        judged before, or lets some leave that stayed; so the rounds end, at the latest when all are judged and none
+        stays.
         """
         while True:
             shares = _above(self._floors, self._needs, budget)
@@ -171,8 +172,8 @@ class _Lot:
 def _above(floors: Sequence[int], needs: Sequence[int], budget: int) -> list[int]:
     """Fair shares, but none below its floor.
 
-    Where the floors alone are more than the budget, nothing is sacrificed in vain: each gets what it would if all of them
-    could be cut.
+    Where the floors alone are more than the budget, nothing is sacrificed in vain: each gets what it would if all of
+    them could be cut.
     """
     if sum(floors) > budget:
         return [max(pair) for pair in zip(floors, fair_shares(needs, budget), strict=True)]

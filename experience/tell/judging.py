@@ -1,7 +1,7 @@
 """What is decided about one text: what it is, the least it can be brought to, and what is left of it within a share.
 
-Pure: a store is asked what its hint would be, and written by whoever carries the decision out. It knows nothing of other
-texts and of how a budget is parted.
+Pure: a store is asked what its hint would be, and written by whoever carries the decision out. It knows nothing of
+other texts and of how a budget is parted.
 """
 
 from collections.abc import Callable

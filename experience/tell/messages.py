@@ -1,7 +1,8 @@
 """Messages of a chat, as providers' interfaces take them, in and out without loss.
 
-Of a list of messages only what an exchange is made of is read: what assistants said, and what tools answered. It is put
-back in its place, and everything else, known or unknown, stays the very object it was. It sends nothing and knows no model.
+Of a list of messages only what an exchange is made of is read: what assistants said, and what tools answered. It is
+put back in its place, and everything else, known or unknown, stays the very object it was. It sends nothing and knows
+no model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,8 +65,9 @@ class Conversation:
     def of(cls, data: Any) -> "Conversation":
         """Read messages: of either interface, in a list or in an object under `messages`.
 
-        Calls of the last turn of an assistant that are not all answered yet are left alone, and what was answered of them:
-        a wave is compacted when it has landed. Calls of an earlier turn never will be answered. Raises InvalidInput for what is no list of messages, and for a message that breaks the form.
+        Calls of the last turn of an assistant that are not all answered yet are left alone, and what was answered of
+        them: a wave is compacted when it has landed. Calls of an earlier turn never will be answered. Raises
+        InvalidInput for what is no list of messages, and for a message that breaks the form.
         """
         messages, at = _messages_of(data)
         placed: list[Placed] = []
@@ -128,8 +130,8 @@ class Conversation:
 class _Wave:
     """Which calls of the last turn wait for their results, read message by message.
 
-    Messages of an assistant that follow each other are one turn. The next turn ends the wave, as does what a person says,
-    or what an assistant says without a call: calls that were not answered by then never will be.
+    Messages of an assistant that follow each other are one turn. The next turn ends the wave, as does what a person
+    says, or what an assistant says without a call: calls that were not answered by then never will be.
     """
 
     def __init__(self) -> None:

@@ -152,7 +152,7 @@ class ContentStore:
             raise StoreError(f"{path} cannot be written: {error.strerror}; name a folder that can be") from error
 
     def _sweep(self) -> None:
-        """Remove what writers left that were killed, once for each store: what is ours, and too old to be written still."""
+        """Remove what killed writers left, once for each store: what is ours, and too old to be written still."""
         if self._swept:
             return
         self._swept = True

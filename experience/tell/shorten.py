@@ -1,7 +1,8 @@
 """Cutting a text so that what is left says how much is missing.
 
-A cut that does not say so reads as the whole. So a marker stands where text was, and its number is exact: the bytes of the
-source that are gone, the marker itself not counted. It knows how to cut and when cutting is wrong, not what a text is.
+A cut that does not say so reads as the whole. So a marker stands where text was, and its number is exact: the bytes
+of the source that are gone, the marker itself not counted. It knows how to cut and when cutting is wrong, not what a
+text is.
 """
 
 import re
@@ -120,8 +121,8 @@ class Parts(NamedTuple):
 def source(text: str, strategy: Strategy) -> Source:
     """A text as a source, without our marker where it stands in the place that this strategy leaves one in.
 
-    Only the place tells our marker from words that look like it: a forged one makes the number greater than it is, never
-    smaller than what is cut.
+    Only the place tells our marker from words that look like it: a forged one makes the number greater than it is,
+    never smaller than what is cut.
     """
     if strategy is Strategy.TAIL:
         found = leading(text)
@@ -146,9 +147,9 @@ def _skeleton(text: str) -> Marked | None:
 def shorten(text: str, strategy: Strategy, limit: int, *, carry: bool = False) -> Shortened:
     """The text cut to at most `limit` bytes, its marker counted, on character boundaries.
 
-    With `carry` a marker of an earlier cut is taken out first, and what it counts is counted again: then the source is what
-    the text was before any cut. A limit that does not hold the marker gives the marker alone. What would not come out
-    shorter is given back as it was, with nothing dropped. A negative limit is taken as none at all.
+    With `carry` a marker of an earlier cut is taken out first, and what it counts is counted again: then the source
+    is what the text was before any cut. A limit that does not hold the marker gives the marker alone. What would not
+    come out shorter is given back as it was, with nothing dropped. A negative limit is taken as none at all.
     """
     from_ = source(text, strategy) if carry else Source(encoded(text))
     before, between, after, dropped, place = _CUTTERS[strategy](from_, limit)

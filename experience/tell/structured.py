@@ -31,7 +31,7 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{4,16}:?[ \t]{1,2})?(?:[0-9a-fA-F]{2,8}[ \t]{1
 
 
 def is_structured(text: str) -> bool:
-    """Whether a text that does not begin with white space is JSON, lines of JSON or XML, or has little else around it."""
+    """Whether a text that begins with no white space is JSON, lines of it or XML, or has little else around it."""
     if text.startswith("<"):
         return _is_xml(text)
     if _BEGINS_JSON.match(text) or (text.startswith(("[", '"')) and _is_json_lines(text)):
@@ -60,7 +60,9 @@ def _is_most(text: str, at: int) -> bool:
         return False
     except RecursionError:  # brackets in brackets without end
         return True
-    return 2 * (end - at) > len(text)
+    if 2 * (end - at) > len(text):
+        return True
+    return text[end : end + 2].strip(" \r").startswith("\n") and _is_json_lines(text[at:].rstrip())
 
 
 def _is_big_data(text: str, at: int) -> bool:
@@ -97,7 +99,7 @@ def _has_many_tags(text: str) -> bool:
 
 
 def is_blob(lines: Sequence[str]) -> bool:
-    """Whether these lines are bytes in letters or in hexadecimal digits: all as long, without a space, or in columns."""
+    """Whether lines are bytes in letters or hexadecimal digits: all as long, without a space, or in columns."""
     lines = [line for line in lines if not line.startswith("-----")]
     if len(lines) < _BLOB_LINES:
         return False

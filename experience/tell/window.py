@@ -103,8 +103,8 @@ def rebuild(
 ) -> Rebuilt:
     """The window that a run had after its first `upto` steps, all of them by default, block for block.
 
-    A wave that had not landed whole by then is left out whole. Raises InvalidInput for an `upto` past the end or below 0,
-    and for steps that no window could have come from.
+    A wave that had not landed whole by then is left out whole. Raises InvalidInput for an `upto` past the end or
+    below 0, and for steps that no window could have come from.
     """
     if upto is None:
         upto = len(steps)
