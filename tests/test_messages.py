@@ -194,6 +194,8 @@ def test_a_call_that_is_never_answered_holds_up_nothing_after_the_next_turn():
 
         waits = Conversation.of([*messages, *turn("c3")])
         assert (waits.waiting, waits.waiting_cost(), waits.waiting_cost(len)) == (1, len(PROSE), len(PROSE))
+        done = compact(waits.exchange(), 1000, not_counted=waits.waiting_cost())
+        assert (done.after <= 1000, done.not_counted, done.fits) == (True, len(PROSE), False)
     assert Conversation.of(messages).waiting_cost() == 0
 
 

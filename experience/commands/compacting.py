@@ -68,8 +68,9 @@ def compact(
     done = compacted(
         messages.exchange() if messages else Exchange((Text(text),)),
         budget if budget is not None else EXCHANGE_BUDGET_TOKENS if tokens else EXCHANGE_BUDGET_BYTES,
-        _policy(policy, tokens=tokens),
+        how := _policy(policy, tokens=tokens),
         store,
+        messages.waiting_cost(how.count) if messages else 0,
     )
     report = Report(done, messages, tokens=tokens, stored=store is not None)
     [said] = done.exchange.assistant if not messages else (None,)
@@ -162,13 +163,9 @@ class Report:
     """What is said about a compaction, to people in lines and to programs as data."""
 
     def __init__(self, done: "Compacted", messages: "Conversation | None", *, tokens: bool, stored: bool) -> None:
-        from experience.tell.budget import count_bytes, estimate_tokens
-
         self._done, self._messages, self._stored = done, messages, stored
         self._unit = "tokens" if tokens else "bytes"
         self._held = messages.waiting if messages else 0
-        self._held_cost = messages.waiting_cost(estimate_tokens if tokens else count_bytes) if messages else 0
-        self._fits = done.after + self._held_cost <= done.budget
 
     def data(self) -> dict[str, Any]:
         """All of it, as JSON holds it."""
@@ -177,9 +174,9 @@ class Report:
             "budget": self._done.budget,
             "before": self._done.before,
             "after": self._done.after,
-            "fits": self._fits,
+            "fits": self._done.fits,
             "waiting": self._held,
-            "not_counted": self._held_cost,
+            "not_counted": self._done.not_counted,
             "changes": [
                 {
                     "side": "result" if change.result else "assistant",
@@ -206,18 +203,18 @@ class Report:
         if self._held:
             were = "was" if self._held == 1 else "were"
             lines.append(
-                f"{count(self._held, 'message')} at the end {were} left alone, {self._held_cost} {self._unit} that are "
+                f"{count(self._held, 'message')} at the end {were} left alone, {self._done.not_counted} {self._unit} that are "
                 "not counted: not every call is answered yet"
             )
         lines.append(f"{self._done.before} {self._unit} before, {self._done.after} after, budget {self._done.budget}")
-        if not self._fits:
+        if not self._done.fits:
             lines.append(f"this is over the budget: {self._repair()}")
         return lines
 
     def _repair(self) -> str:
         from experience.tell.exchange import Fate
 
-        if self._done.fits:
+        if self._done.after <= self._done.budget:
             return "what was left alone is more than there is room for; answer the calls, then compact again"
         if not self._stored and any(change.fate is Fate.WHOLE for change in self._done.changes):
             return "--offload DIR stores what had to stay whole"

@@ -32,7 +32,7 @@ _TWICE = 2  # once may be chance
 _LOOKED_AT = 300  # characters of one line
 _LISTED_WIDTH = 160  # characters; paths are long
 
-_RUN = re.compile(r"[ \t]{2,}")  # one space instead, so that no two patterns share a run of them
+_RUN = re.compile(r"[ \t]{2,}")
 _QUOTED = re.compile(r'"[^"]*"')
 _WORD = re.compile(r"[(\"'“‘«*_`]{0,3}[^\W\d_]+(?:[-'’][^\W\d_]+){0,3}[.,;:!?)\"'”’»*_`]{0,3}")
 _PLACED = re.compile(r"\S*[/\\:(]\S*[:)\d]\s|\s*at\s\S*[.:/(]")  # a file and a place in it
@@ -113,22 +113,29 @@ def _detect(text: str) -> Content:
     start = len(text) - len(text.removeprefix("\ufeff").lstrip())
     if start == len(text):
         return Content.UNKNOWN
-    lines = _looked_at(text[start : start + _HEAD_CHARS].split("\n")[:_HEAD_LINES])
+    lines = _looked_at(text[start : start + _HEAD_CHARS])
     if numbered := _without_numbers(lines):
         return _by_lines(numbered, numbered=True)
     if is_structured(text[start:] if start else text):
         return Content.STRUCTURED
     found = _by_lines(lines, numbered=False)
     if found is Content.PROSE and len(text) - start > _HEAD_CHARS:
-        last = _looked_at(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:])
+        last = _looked_at("\n".join(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:]))
         return Content.LINES if _is_output(last) else found
     return found
 
 
-def _looked_at(lines: Sequence[str]) -> list[str]:
-    """Lines without what colours them, none longer than it takes to know it."""
-    plain = [_ANSI.sub("", line[:_HEAD_CHARS])[:_LOOKED_AT].rstrip() for line in lines]
-    return [line for line in plain if not marks.is_marker(line)]
+def _looked_at(part: str) -> list[str]:
+    """The first lines of a part without what colours them, none longer than it takes to know it."""
+    if "\x1b" in part:
+        part = _ANSI.sub("", part)
+    lines = [line[:_LOOKED_AT].rstrip() for line in part.split("\n", _HEAD_LINES)[:_HEAD_LINES]]
+    return [line for line in lines if not marks.is_marker(line)] if "[truncated: " in part else lines
+
+
+def _squeezed(text: str) -> str:
+    """A text with one space for any run of them, so that no two patterns share a run."""
+    return _RUN.sub(" ", text) if "  " in text or "\t" in text else text
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str]:
@@ -143,10 +150,10 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
 
 
 def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
-    lines = [_RUN.sub(" ", line) for line in all_lines if line.strip()]
+    head = _squeezed("\n".join(all_lines))
+    lines = [line for line in head.split("\n") if line and not line.isspace()]
     if not lines or (is_blob(lines) and not numbered):
         return Content.UNKNOWN
-    head = "\n".join(_RUN.sub(" ", line) for line in all_lines)
     questions = (
         (Content.DIFF, lambda: any(sign in head for sign in _DIFF_SIGNS) and _DIFF.search(head)),
         (Content.LOG, lambda: not numbered and _is_log(lines)),

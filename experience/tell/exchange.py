@@ -54,32 +54,39 @@ class Compacted:
     before: int
     """What all texts cost before, in the unit of the budget."""
     after: int
+    not_counted: int = 0
+    """What texts cost that are left alone besides, because calls wait for their results."""
     changes: tuple[Change, ...] = ()
     """Of every text that was too long for its share, in order."""
 
     @property
     def fits(self) -> bool:
-        """Whether the texts are within the budget now."""
-        return self.after <= self.budget
+        """Whether all texts are within the budget now, those too that are left alone."""
+        return self.after + self.not_counted <= self.budget
 
 
 def compact(
-    exchange: Exchange, budget: int, policy: CompactPolicy = DEFAULT, store: ContentStore | None = None
+    exchange: Exchange,
+    budget: int,
+    policy: CompactPolicy = DEFAULT,
+    store: ContentStore | None = None,
+    not_counted: int = 0,
 ) -> Compacted:
     """The exchange with its texts and results cut to a budget in the unit that the policy counts, bytes by default.
 
-    Thinking, calls, images and empty texts are neither touched nor counted. An exchange within its budget is given
-    back as it is. The result is within the budget whenever the texts that may be cut, or stored, can make it so;
-    where they cannot, they are cut to what would be theirs if all could be. The same input gives the same bytes, and
-    what came out is not changed again by the same budget (the founding policy does not promise that). Raises
-    InvalidInput for a negative budget, StoreError when the store cannot be written.
+    `not_counted` is what a conversation leaves alone besides (its `waiting_cost`): it takes nothing from the budget,
+    and the account says it. Thinking, calls, images and empty texts are neither touched nor counted. An exchange
+    within its budget is given back as it is. The result is within the budget whenever the texts that may be cut, or
+    stored, can make it so; where they cannot, they are cut to what would be theirs if all could be. The same input
+    gives the same bytes, and what came out is not changed again by the same budget (the founding policy does not
+    promise that). Raises InvalidInput for a negative budget, StoreError when the store cannot be written.
     """
     checked(budget)
     texts = texts_of(exchange)
     costs = {at: policy.count(text) for at, text in enumerate(texts) if text}
     total = sum(costs.values())
     if total <= budget:
-        return Compacted(exchange, budget, total, total)
+        return Compacted(exchange, budget, total, total, not_counted)
     lot = _Lot([text for text in texts if text], list(costs.values()), policy, store)
     changes, after = [], total
     for at, found in zip(costs, lot.left(budget), strict=True):
@@ -88,7 +95,7 @@ def compact(
             changes.append(_change(exchange, at, one, left, _kept(one, left, store)))
             after += policy.count(left.text) - one.cost
             texts[at] = left.text
-    return Compacted(with_texts(exchange, texts), budget, total, after, tuple(changes))
+    return Compacted(with_texts(exchange, texts), budget, total, after, not_counted, tuple(changes))
 
 
 class _Lot:

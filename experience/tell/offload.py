@@ -174,14 +174,15 @@ def _is_of(body: str, whole: str) -> bool:
     return whole.startswith(body)
 
 
-def _regular(path: Path) -> bool:
-    """Whether a file stands there, and no link, folder or pipe, which a read could wait for for ever."""
-    return S_ISREG(path.lstat().st_mode)
+def _regular(path: Path, size: int | None = None) -> bool:
+    """Whether a file (of this size) stands there, and no link, folder or pipe, which a read could wait for for ever."""
+    found = path.lstat()
+    return S_ISREG(found.st_mode) and size in (None, found.st_size)
 
 
 def _holds(path: Path, data: bytes) -> bool:
     with suppress(FileNotFoundError):
-        return _regular(path) and path.stat().st_size == len(data) and path.read_bytes() == data
+        return _regular(path, len(data)) and path.read_bytes() == data
     return False
 
 

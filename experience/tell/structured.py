@@ -41,6 +41,8 @@ def is_structured(text: str) -> bool:
 
 def _places(text: str) -> Iterator[int]:
     """Where data may begin: at the beginning of a line or of a call first, then anywhere near the beginning."""
+    if "{" not in text[:_HEAD_CHARS] and "[" not in text[:_HEAD_CHARS]:
+        return
     found = [one.start(1) for one, _ in zip(_AT_LINE.finditer(text, 0, _HEAD_CHARS), range(_PLACES), strict=False)]
     yield from found
     for one, _ in zip(_ANYWHERE.finditer(text, 0, _HEAD_CHARS), range(_PLACES), strict=False):
