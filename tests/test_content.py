@@ -226,6 +226,7 @@ DATA = {
     "soap": '<soap:Envelope xmlns:soap="http://x"><soap:Body>'
     + "".join(f"<m:p>{i}</m:p>" for i in range(300))
     + "</soap:Body></soap:Envelope>",
+    "xml after": "This is what the server said:\n" + XML,
     "xmlcomment": "<!-- a comment about it -->\n" + XML,
     "nums": NUMBERS,
     "nums exit": NUMBERS + "\nexit code: 0",
@@ -301,6 +302,22 @@ def test_data_stays_whole_whatever_stands_around_it(name):
 @pytest.mark.parametrize("name", SENTENCES)
 def test_sentences_in_lines_are_still_prose(name):
     assert detect(SENTENCES[name]) is Content.PROSE
+
+
+@pytest.mark.parametrize(
+    "before", ["[truncated: 5 bytes]\n", "QmFzZTY0IGRhdGEgb2Yg\n", "a,b,c,d\n", "7f45 4c46 0201 0100 0000\n"]
+)
+def test_what_a_text_begins_with_does_not_take_the_end_from_a_log_behind_it(before):
+    text = before * 900 + "".join(f"worker {n} took job {n} from queue-{n % 7} [ok]\n" for n in range(900))
+
+    assert plan(detect(text), 1, 0) in (Strategy.ENDS, Strategy.TAIL)
+
+
+def test_who_says_what_is_no_xml():
+    assert detect("<ada> has somebody seen the lamp today?\n<bob> it is on the table.\n" * 40) not in (
+        Content.STRUCTURED,
+        Content.UNKNOWN,
+    )
 
 
 def test_values_in_quotation_marks_with_commas_are_a_table_too():

@@ -7,7 +7,7 @@ without our marks. It errs towards kinds that may be cut only where half of the 
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from unicodedata import category
 
 from experience.tell import marks
@@ -119,10 +119,11 @@ def _detect(text: str) -> Content:
     if is_structured(text[start:] if start else text):
         return Content.STRUCTURED
     found = _by_lines(lines, numbered=False)
-    if found is Content.PROSE and len(text) - start > _HEAD_CHARS:
-        last = _looked_at("\n".join(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:]))
-        return Content.LINES if _is_output(last) else found
-    return found
+    ends_alike = _ENDS_ALIKE.get(found)
+    if ends_alike is None or len(text) - start <= _HEAD_CHARS:
+        return found
+    last = _looked_at("\n".join(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:]))
+    return found if len(last) < _OUTPUT_LINES or ends_alike(last) else Content.LINES
 
 
 def _looked_at(part: str) -> list[str]:
@@ -130,7 +131,9 @@ def _looked_at(part: str) -> list[str]:
     if "\x1b" in part:
         part = _ANSI.sub("", part)
     lines = [line[:_LOOKED_AT].rstrip() for line in part.split("\n", _HEAD_LINES)[:_HEAD_LINES]]
-    return [line for line in lines if not marks.is_marker(line)] if "[truncated: " in part else lines
+    if "[truncated: " in part:
+        return [line for line in lines if not marks.is_marker(line)] or lines
+    return lines
 
 
 def _squeezed(text: str) -> str:
@@ -278,3 +281,11 @@ def _has_words(line: str) -> bool:
 
 def _unspaced(text: str) -> int:
     return 0 if text.isascii() else sum(map(len, UNSPACED_RUN.findall(text)))
+
+
+_ENDS_ALIKE: dict[Content, Callable[[Sequence[str]], bool]] = {
+    Content.PROSE: lambda last: not _is_output(last),
+    Content.TABLE: lambda last: _is_table(last, "\n".join(last)) or 2 * sum("|" in line for line in last) > len(last),
+    Content.UNKNOWN: is_blob,
+}
+"""Of the kinds that lose their end, or cannot be cut: whether the last lines of a long text are of the kind too."""

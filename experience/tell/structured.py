@@ -12,6 +12,7 @@ _HEAD_CHARS = 65_536
 _PARSED_CHARS = 2**20
 _PLACES = 16  # at which data is looked for; a text that has more before its data is no data with a line before it
 _TAGS = 4  # fewer may be a sentence in a tag
+_CLOSED = 2  # without these they are names: who says something
 _BLOB_LINES = 2
 _BLOB_WIDTH = 16
 _WHOLE_WORDS = 60  # characters: no word is as long
@@ -21,6 +22,7 @@ _BEGINS_JSON = re.compile(r"""\{\s*["'}]|\[\s*(?:[{"']|\[[^\]\n[ ]*[,\[{"\]])"""
 _NUMBERS = re.compile(r"[\[\]\s\d.,eE+-]*")
 _AT_LINE = re.compile(r"^[ \t]*(?:[\w.$]{1,80}\()?([{\[])", re.MULTILINE)
 _ANYWHERE = re.compile(r"[{\[]")
+_LINE_OF_TAGS = re.compile(r"^<", re.MULTILINE)
 _XML = re.compile(r"<(?:\?xml|!--|!DOCTYPE (?!html)|([A-Za-z_][\w.:-]*))", re.IGNORECASE)
 _OF_PAGES = frozenset(
     "html head body div span p a b i em strong h1 h2 h3 h4 h5 h6 ul ol li table tr td br hr img pre code script style "
@@ -36,6 +38,9 @@ def is_structured(text: str) -> bool:
         return _is_xml(text)
     if _BEGINS_JSON.match(text) or (text.startswith(("[", '"')) and _is_json_lines(text)):
         return True  # also cut off, or written by something that is nearly JSON
+    tag = _LINE_OF_TAGS.search(text, 0, _HEAD_CHARS)
+    if tag and 2 * tag.start() < len(text) and _is_xml(text[tag.start() :]):
+        return True
     return any(_is_most(text, at) for at in _places(text))
 
 
@@ -92,7 +97,8 @@ def _is_xml(text: str) -> bool:
     found = _XML.match(text)
     if not found or (found[1] or "").lower() in _OF_PAGES:
         return False
-    return not found[1] or (text.count("<", 0, _HEAD_CHARS) >= _TAGS and _has_many_tags(text))
+    closed = text.count("</", 0, _HEAD_CHARS) + text.count("/>", 0, _HEAD_CHARS)
+    return not found[1] or (closed >= _CLOSED and text.count("<", 0, _HEAD_CHARS) >= _TAGS and _has_many_tags(text))
 
 
 def _has_many_tags(text: str) -> bool:
