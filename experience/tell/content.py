@@ -35,7 +35,7 @@ _LISTED_WIDTH = 160  # characters; paths are long
 _RUN = re.compile(r"[ \t]{2,}")
 _QUOTED = re.compile(r'"[^"]*"')
 _WORD = re.compile(r"[(\"'“‘«*_`]{0,3}[^\W\d_]+(?:[-'’][^\W\d_]+){0,3}[.,;:!?)\"'”’»*_`]{0,3}")
-_PLACED = re.compile(r"\S*[/\\:(]\S*[:)\d]\s|\s*at\s\S*[.:/(]")  # a file and a place in it
+_PLACED = re.compile(r"\S*:\d|\S*[/\\:(]\S*[:)\d]\s|\s*(?:at|from)\s\S*[.:/(]")  # a file and a place in it
 _DIGITS = re.compile(r"\d+")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
@@ -120,9 +120,9 @@ def _detect(text: str) -> Content:
         return Content.STRUCTURED
     found = _by_lines(lines, numbered=False)
     ends_alike = _ENDS_ALIKE.get(found)
-    if ends_alike is None or len(text) - start <= _HEAD_CHARS:
+    if ends_alike is None or (len(text) - start <= _HEAD_CHARS and found is not Content.PROSE):
         return found
-    last = _looked_at("\n".join(text[-_HEAD_CHARS:].split("\n")[1:][-_HEAD_LINES:]))
+    last = _looked_at("\n".join(text[max(len(text) // 2, len(text) - _HEAD_CHARS) :].split("\n")[1:][-_HEAD_LINES:]))
     return found if len(last) < _OUTPUT_LINES or ends_alike(last) else Content.LINES
 
 
@@ -288,4 +288,4 @@ _ENDS_ALIKE: dict[Content, Callable[[Sequence[str]], bool]] = {
     Content.TABLE: lambda last: _is_table(last, "\n".join(last)) or 2 * sum("|" in line for line in last) > len(last),
     Content.UNKNOWN: is_blob,
 }
-"""Of the kinds that lose their end, or cannot be cut: whether the last lines of a long text are of the kind too."""
+"""Of the kinds that lose their end, or cannot be cut: whether the last lines of a text are of the kind too."""
