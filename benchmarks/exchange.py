@@ -2,9 +2,10 @@
 
     python benchmarks/exchange.py
 
-The messages are made up: prose, logs, listings, source code, documents, JSON and Chinese, as assistants and tools write,
-four kilobytes each. Reading them, deciding and putting the texts back is all counted; parsing the JSON that they came in is not. Each
-figure is the median of several rounds, rounds of one kind after another. The ratio does not depend much on the machine.
+The messages are made up: prose, logs, listings, source code, documents, JSON and Chinese, as assistants and tools
+write, four kilobytes each. Reading them, deciding and putting the texts back is all counted; parsing the JSON that
+they came in is not. Each figure is the median of several rounds, rounds of one kind after another. The ratio does not
+depend much on the machine.
 """
 
 import json

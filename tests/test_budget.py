@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from strategies import texts
 
 from experience.tell.budget import count_bytes, estimate_tokens, fair_shares
+from experience.tell.shorten import size_of
 
 
 def test_english_is_four_characters_a_token_and_chinese_one():
@@ -38,3 +39,24 @@ def test_shares_spend_all_there_is_and_nobody_gets_more_than_it_needs(needs, tot
     short = [share for share, need in zip(shares, needs, strict=True) if share < need]
     if short:  # nobody that goes short gets less, but for the one that cannot be parted, than anybody else gets
         assert max(shares) <= min(short) + 1
+
+
+def test_half_a_surrogate_pair_is_three_bytes_wherever_it_is_counted():
+    assert count_bytes("\ud800x") == size_of("\ud800x") == 4
+
+
+def test_parting_among_many_is_not_slower_for_each_of_them():
+    def steps(many):
+        """How many comparisons it takes, as each need is a number that counts them."""
+
+        class Need(int):
+            def __gt__(self, other):
+                nonlocal found
+                found += 1
+                return int(self) > other
+
+        found = 0
+        fair_shares([Need(number) for number in range(many)], many * many)
+        return found
+
+    assert steps(4000) == 4 * steps(1000) == 4000

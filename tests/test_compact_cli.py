@@ -1,6 +1,8 @@
 """`compact`, from the command line."""
 
 import json
+import subprocess
+import sys
 
 import click
 import pytest
@@ -126,8 +128,7 @@ def test_a_wave_that_has_not_landed_is_left_alone_and_named(run):
         ("[]", "there are no messages in the list"),
         ("[1, 2]", "message 0 has no role"),
         ('[{"role": "user", "n": NaN}]', "holds NaN, which is no JSON"),
-        ('[{"role": "user", "n": 1e999}]', "holds 1e999, which is no JSON"),
-        ('[{"role": "user", "n": ' + "9" * 5000 + "}]", "a number that cannot be read"),
+        ('[{"role": "user", "n": {"a": 1, "b": 2, "a": 1}}]', "has the key 'a' twice in one object"),
         ("[" * 100_000 + "]" * 100_000, "nested too deep"),
         ('[{"request": {}, "response": {}}]', "recorded requests"),
     ],
@@ -137,6 +138,72 @@ def test_what_cannot_be_used_is_refused_in_one_line(run, given, said):
 
     assert said in done.stderr
     assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+
+
+def test_what_was_left_alone_is_counted_and_does_not_fit(run):
+    waiting = [MESSAGES[3], {**MESSAGES[1], "content": prose(5000)}]
+    done = run("--budget", "4096", given=waiting)
+    report = json.loads(run("--json", "--budget", "4096", given=waiting).stdout)["report"]
+
+    assert "1 message at the end was left alone, 5000 bytes that are not counted" in done.stderr
+    assert "this is over the budget: what was left alone is more than there is room for" in done.stderr
+    assert (report["fits"], report["after"], report["waiting"], report["not_counted"]) == (False, 4096, 1, 5000)
+
+
+@pytest.mark.parametrize(
+    "number", ["12345678901234567.89", "1.10", "-0", "1e999", "1E+2", "0.0", "9" * 10_000, "-" + "1" * 5000]
+)
+def test_numbers_come_out_as_they_were_written(run, number):
+    call = f'{{"id": "c1", "type": "function", "input": {{"n": {number}, "of": [{number}, "number-0-is-5", 7]}}}}'
+    said = f'{{"role": "assistant", "content": {json.dumps(prose(900))}, "tool_calls": [{call}]}}'
+    given = f'[{said}, {{"role": "user", "n": {number}}}]'
+
+    for done in (run("--budget", "100", given=given), run("--budget", "100", "--json", given=given)):
+        assert [line.strip(' ,"n:') for line in done.stdout.splitlines()].count(number) == 3
+        assert '"number-0-is-5",' in done.stdout
+        assert "limit" not in done.stderr
+
+
+def test_a_number_where_a_text_should_be_is_no_text(run):
+    assert "content of message 0 is '5'" in run(given='[{"role": "user", "content": 5}]', code=1).stderr
+    assert "message 0 has no role" in run(given='[{"role": 1.50}]', code=1).stderr
+    parts = '[{"role": "assistant", "content": [{"type": "text", "text": 5}]}]'
+    assert json.loads(run(given=parts).stdout) == json.loads(parts)
+
+
+def test_the_advice_is_not_to_do_what_was_done(run):
+    for policy in ("default", "founding"):
+        done = run(
+            "--offload",
+            "kept",
+            "--budget",
+            "20",
+            "--policy",
+            policy,
+            given=[{"role": "assistant", "content": note(400)}],
+        )
+        assert "this is over the budget: give it more; nothing more can be cut" in done.stderr
+    assert "the name of the folder is empty" in run("--offload", "", given=MESSAGES, code=1).stderr
+
+
+def test_a_long_report_is_short_for_people_and_whole_for_programs(run):
+    many = [{"role": "assistant", "content": prose(500)} for _ in range(50)]
+    lines = run("--budget", "5000", given=many).stderr.splitlines()
+
+    assert len(lines) == 22
+    assert lines[20] == "and 30 more texts; --json names all of them"
+    assert len(json.loads(run("--json", "--budget", "5000", given=many).stdout)["report"]["changes"]) == 50
+
+
+@pytest.mark.parametrize("given", ["some words", json.dumps(MESSAGES)])
+def test_a_closed_standard_output_is_refused_in_one_line(tmp_path, given):
+    (tmp_path / "given").write_text(given)
+    command = f"'{sys.executable}' -m experience compact '{tmp_path / 'given'}' >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode != 0
+    assert "there is no standard output to write to" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_budget_below_nothing_and_too_much_input_are_refused(run, monkeypatch):
@@ -166,5 +233,5 @@ def test_what_can_be_read_but_is_too_deep_to_be_written_is_refused_too(run, monk
     def too_deep(_):
         raise RecursionError
 
-    monkeypatch.setattr("experience.commands.compacting.print_json", too_deep)
+    monkeypatch.setattr("experience.commands.compacting.visible_json", too_deep)
     assert "nested too deep" in run(given=MESSAGES, code=1).stderr

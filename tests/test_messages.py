@@ -177,6 +177,28 @@ def test_a_landing_wave_is_never_compacted_half_way(messages, waiting):
     assert done.before == sum(len(part) for part in [*_texts(messages[:landed])]), "what waits is not counted either"
 
 
+def test_a_call_that_is_never_answered_holds_up_nothing_after_the_next_turn():
+    def turn(id, *answers):
+        call = {k: v for k, v in {**CALL, "id": id}.items() if v is not None}
+        results = [{"role": "tool", "tool_call_id": answer, "content": PROSE} for answer in answers]
+        return [{"role": "assistant", "content": PROSE, "tool_calls": [call]}, *results]
+
+    twice = [{"role": "assistant", "content": PROSE, "tool_calls": [CALL, CALL]}, *turn("c1", "c1")[1:]]
+    for lost in (turn("lost", "other"), twice, turn(None, "c1"), [*turn("lost"), {"role": "tool", "content": PROSE}]):
+        messages = [*lost, *turn("c1", "c1"), *turn("c2", "c2")]
+        after, done = compacted(messages, 1000)
+        assert Conversation.of(messages).waiting == 0
+        assert done.fits
+        assert done.before == sum(bool(message.get("content")) for message in messages) * len(PROSE)
+        assert len(json.dumps(after)) < len(json.dumps(messages)) / 2
+
+        waits = Conversation.of([*messages, *turn("c3")])
+        assert (waits.waiting, waits.waiting_cost(), waits.waiting_cost(len)) == (1, len(PROSE), len(PROSE))
+        done = compact(waits.exchange(), 1000, not_counted=waits.waiting_cost())
+        assert (done.after <= 1000, done.not_counted, done.fits) == (True, len(PROSE), False)
+    assert Conversation.of(messages).waiting_cost() == 0
+
+
 def _texts(messages):
     exchange = Conversation.of([*messages, {"role": "user", "content": "and?"}]).exchange() if messages else Exchange()
     return [b.text for b in exchange.assistant if isinstance(b, Text)] + [one.content for one in exchange.results]
@@ -277,6 +299,7 @@ def test_a_real_conversation_stays_one(shared, tmp_path, name, budget, stored):
     data = json.loads(path.read_text(encoding="utf-8"))
     kept = ContentStore(tmp_path / "kept") if stored else None
     after, done = compacted(data, budget, store=kept)
+    before = Conversation.of(data).exchange()
 
     assert done.fits or not stored or budget == 1_024
     assert {**after, "messages": 0} == {**data, "messages": 0}
@@ -291,6 +314,9 @@ def test_a_real_conversation_stays_one(shared, tmp_path, name, budget, stored):
                 assert stored
                 assert now["content"].endswith("]")
     for change in done.changes:
-        if change.fate is Fate.OFFLOADED:
-            json.loads(kept.read(change.locator))
-    assert compacted(after, budget, store=kept)[0] == after or not done.fits
+        if stored and change.fate is not Fate.WHOLE:
+            now, then = (blocks.results if change.result else blocks.assistant for blocks in (done.exchange, before))
+            text = then[change.block].content if change.result else then[change.block].text
+            assert kept.read(change.locator).decode() == text
+            assert now[change.block] != then[change.block]
+    assert compacted(after, budget, store=kept)[0] == after

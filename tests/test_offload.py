@@ -1,7 +1,9 @@
 """What leaves the window is on disk before anything is cut, once, and says where it is."""
 
 import hashlib
+import os
 import threading
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +11,8 @@ from hypothesis import strategies as st
 from strategies import texts
 
 from experience.errors import InvalidInput, NotFound, StoreError
-from experience.tell.marks import hint_of
-from experience.tell.offload import ContentStore
-from experience.tell.shorten import size_of
+from experience.tell.offload import ContentStore, substitute
+from experience.tell.shorten import Strategy, shorten, size_of
 
 TEXT = "half of this is worth little. " * 200
 
@@ -33,8 +34,6 @@ def test_bytes_are_named_by_what_they_hold(kept):
 
 def test_the_folder_is_its_owners_alone_and_made_only_when_needed(kept):
     kept.hint(TEXT)
-    with pytest.raises(InvalidInput):
-        kept.substitute("short", 100)
     assert not kept.root.exists()
 
     stored = kept.put(b"x")
@@ -62,23 +61,29 @@ def test_a_copy_that_was_deleted_or_damaged_is_made_again(kept):
 
 
 def test_a_substitute_is_the_beginning_and_the_hint(kept):
-    made = kept.substitute(TEXT, 400)
-    hint = f"\n[offloaded: total 6000 bytes; rest at {made.stored.path}; original {made.stored.locator}]"
+    stored = kept.stored(TEXT.encode())
+    hint = f"\n[offloaded: total 6000 bytes; rest at {stored.path}; original {stored.locator}]"
 
-    assert made.text == TEXT[: 400 - len(hint)] + hint
-    assert (size_of(made.text), made.dropped) == (400, 6000 - 400 + len(hint))
-    assert kept.read(made.stored.locator) == TEXT.encode() == made.stored.path.read_bytes()
-    assert hint_of(made.text) == hint == kept.hint(TEXT)
-    assert hint_of(TEXT) == hint_of("") == ""
+    assert kept.hint(TEXT) == hint
+    assert substitute(TEXT, hint, 400) == (TEXT[: 400 - len(hint)] + hint, 6000 - 400 + len(hint))
+    assert substitute(TEXT, hint, len(hint)) == (hint, 6000)
+    assert substitute(TEXT, hint, len(hint) - 1) is None
+    assert substitute("short", hint, 4000) is None
 
 
-def test_a_text_that_fits_and_a_cap_without_room_for_the_hint_are_refused(kept):
-    with pytest.raises(InvalidInput, match="6000 bytes fits in 6000"):
-        kept.substitute(TEXT, 6000)
-    with pytest.raises(InvalidInput, match="it needs at least"):
-        kept.substitute(TEXT, len(kept.hint(TEXT)) - 1)
-    assert not kept.root.exists()
-    assert kept.substitute(TEXT, len(kept.hint(TEXT))).text == kept.hint(TEXT)
+def test_a_substitute_stands_for_what_it_names_where_the_store_has_that(kept):
+    text, _ = substitute(TEXT, kept.hint(TEXT), 400)
+    assert kept.original(text) is None
+    kept.put(TEXT.encode())
+
+    assert kept.original(text) == TEXT
+    for strategy in (Strategy.HEAD, Strategy.TAIL, Strategy.ENDS):
+        assert kept.original(shorten(TEXT, strategy, 300).text + kept.hint(TEXT)) == TEXT
+    assert kept.original(TEXT) is None
+    assert kept.original("x" + text) is None
+    assert kept.original(text.replace("total 6000", "total 60")) is None
+    assert kept.original(text.replace(str(kept.root), "/home/evil")) is None
+    assert kept.original(kept.hint("something else")) is None
 
 
 def test_what_is_no_locator_and_what_is_not_there_are_told_apart(kept):
@@ -128,15 +133,42 @@ def test_many_writers_at_once_leave_one_whole_file(kept):
 @settings(max_examples=50)
 @given(texts.map(lambda text: text * 40), st.integers(0, 600))
 def test_a_substitute_is_never_longer_than_its_cap_or_the_text(tmp_path_factory, text, cap):
-    kept = ContentStore(tmp_path_factory.mktemp("kept") / "here")
-    if size_of(text) <= cap or size_of(kept.hint(text)) > cap:
-        with pytest.raises(InvalidInput):
-            kept.substitute(text, cap)
+    hint = ContentStore(tmp_path_factory.mktemp("kept") / "here").hint(text)
+    made = substitute(text, hint, cap)
+    room = min(cap, size_of(text) - 1)
+    if made is None:
+        assert size_of(hint) > room
         return
-    made = kept.substitute(text, cap)
 
-    assert size_of(made.text) <= min(cap, size_of(text))
-    assert cap - size_of(made.text) < 4
-    beginning = made.text.removesuffix(kept.hint(text))
+    assert room - 4 < size_of(made[0]) <= room
+    beginning = made[0].removesuffix(hint)
     assert text.startswith(beginning)
-    assert size_of(beginning) + made.dropped == size_of(text)
+    assert size_of(beginning) + made[1] == size_of(text)
+
+
+def test_a_pipe_where_a_copy_should_be_is_replaced_and_never_read(kept):
+    stored = kept.put(b"some bytes")
+    for path in (stored.path, kept.root / stored.locator.removeprefix("cas:")):
+        path.unlink()
+        os.mkfifo(path)
+        if path != stored.path:
+            with pytest.raises(StoreError, match="does not hold what its name says"):
+                kept.read(stored.locator)
+        assert kept.put(b"some bytes") == stored
+        assert path.read_bytes() == b"some bytes"
+
+
+def test_what_a_killed_writer_left_is_removed_once_it_is_old(kept):
+    kept.root.mkdir()
+    for name, age in ((".rest-old", 7200), (".rest-young", 60), (".other-old", 7200)):
+        (kept.root / name).write_bytes(b"half")
+        os.utime(kept.root / name, (time.time() - age,) * 2)
+    (kept.root / ".rest-link").symlink_to(kept.root / ".other-old")
+    kept.put(b"x")
+
+    assert {path.name for path in kept.root.glob(".*")} == {".rest-young", ".other-old", ".rest-link"}
+
+
+def test_a_folder_without_a_name_is_refused():
+    with pytest.raises(InvalidInput, match="is empty"):
+        ContentStore("")

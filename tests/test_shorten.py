@@ -7,12 +7,10 @@ from strategies import texts
 
 from experience.tell.kinds import Content
 from experience.tell.shorten import (
-    Cut,
-    Keep,
-    MustOffload,
     Place,
     Shortened,
     Strategy,
+    Untouched,
     gap,
     least,
     marker,
@@ -31,20 +29,20 @@ AWKWARD = ["", "x", "x" * 4000, LOG, "fn main() {\n" * 300, '{"a": 1}' * 400, "é
 @pytest.mark.parametrize(
     ("content", "decided"),
     [
-        (Content.UNKNOWN, MustOffload()),
-        (Content.STRUCTURED, MustOffload()),
-        (Content.LOG, Cut(Strategy.TAIL)),
-        (Content.CODE, Cut(Strategy.ENDS)),
-        (Content.DIFF, Cut(Strategy.ENDS)),
-        (Content.LINES, Cut(Strategy.ENDS)),
-        (Content.PROSE, Cut(Strategy.HEAD)),
-        (Content.TABLE, Cut(Strategy.HEAD)),
-        (Content.MARKUP, Cut(Strategy.SECTIONS)),
+        (Content.UNKNOWN, Untouched.MUST_LEAVE),
+        (Content.STRUCTURED, Untouched.MUST_LEAVE),
+        (Content.LOG, Strategy.TAIL),
+        (Content.CODE, Strategy.ENDS),
+        (Content.DIFF, Strategy.ENDS),
+        (Content.LINES, Strategy.ENDS),
+        (Content.PROSE, Strategy.HEAD),
+        (Content.TABLE, Strategy.HEAD),
+        (Content.MARKUP, Strategy.SECTIONS),
     ],
 )
 def test_each_kind_is_cut_in_its_way_and_kept_where_it_fits(content, decided):
     assert plan(content, 101, 100) == decided
-    assert plan(content, 100, 100) == Keep()
+    assert plan(content, 100, 100) == Untouched.FITS
 
 
 def test_the_beginning_is_kept_and_the_marker_says_what_is_missing():

@@ -8,7 +8,7 @@ from strategies import texts
 from experience.errors import InvalidInput
 from experience.tell.blocks import Exchange, Text, Thinking, ToolResult, ToolUse
 from experience.tell.exchange import DEFAULT, FOUNDING, compact
-from experience.tell.window import Landed, Reply, Window, rebuild
+from experience.tell.window import Announced, Landed, Window, rebuild
 
 PROSE = "The deployment went well and nobody had to be woken up at night. " * 1000
 
@@ -28,7 +28,10 @@ def test_an_exchange_is_compacted_once_when_the_whole_wave_has_landed():
     raw = half.open.with_result(ToolResult("a", "fine"))
     assert whole.open is None
     assert whole.exchanges == (compact(raw, 32_768).exchange,)
-    assert whole.closed != (compact(compact(half.open, 32_768).exchange.with_result(raw.results[1]), 32_768).exchange,)
+    for policy in (DEFAULT, FOUNDING):
+        soon = compact(half.open, 32_000, policy).exchange.with_result(ToolResult("a", PROSE))
+        late = compact(half.open.with_result(ToolResult("a", PROSE)), 32_000, policy)
+        assert compact(soon, 32_000, policy) != late
 
 
 def test_a_reply_without_calls_closes_at_once():
@@ -47,8 +50,8 @@ def test_what_nobody_waits_for_and_a_reply_that_comes_too_soon_are_refused():
 
 def test_an_incomplete_wave_is_left_out_whole():
     records = [
-        Reply((Text("one"),)),
-        Reply((call("a"), call("b"))),
+        Announced((Text("one"),)),
+        Announced((call("a"), call("b"))),
         Landed(ToolResult("a", "x")),
         Landed(ToolResult("b", "y")),
     ]
@@ -60,8 +63,8 @@ def test_an_incomplete_wave_is_left_out_whole():
 
 @pytest.mark.parametrize("upto", [-1, 2])
 def test_a_cut_past_the_end_is_refused(upto):
-    with pytest.raises(InvalidInput, match="from 0 to 1, where the records end"):
-        rebuild([Reply(())], 100, upto=upto)
+    with pytest.raises(InvalidInput, match="from 0 to 1, where the steps end"):
+        rebuild([Announced(())], 100, upto=upto)
 
 
 said = st.builds(Text, texts | st.integers(0, 300).map("a few words of it. ".__mul__)) | st.builds(Thinking, texts)
@@ -77,7 +80,7 @@ def runs(draw):
     records = []
     for turn in range(draw(st.integers(0, 4))):
         ids = [f"{turn}-{number}" if draw(st.booleans()) else "again" for number in range(draw(st.integers(0, 3)))]
-        records.append(Reply((*draw(st.lists(said, max_size=2)), *map(call, ids))))
+        records.append(Announced((*draw(st.lists(said, max_size=2)), *map(call, ids))))
         records += [Landed(ToolResult(id, draw(answers), draw(st.booleans()))) for id in draw(st.permutations(ids))]
     return records
 
@@ -88,7 +91,7 @@ def test_a_rebuild_is_the_live_window_block_for_block(records, budget, policy, d
     live, raw, waiting = Window(budget, policy), [], []
     closed_after = {0: ()}
     for number, record in enumerate(records, 1):
-        if isinstance(record, Reply):
+        if isinstance(record, Announced):
             live = live.reply(*record.blocks)
             raw.append(Exchange(record.blocks))
             waiting = [block.id for block in record.blocks if isinstance(block, ToolUse)]
@@ -105,3 +108,8 @@ def test_a_rebuild_is_the_live_window_block_for_block(records, budget, policy, d
     assert window.exchanges == closed_after[safe]
     assert window.open is None
     assert rebuild(records, budget, policy).window == live
+
+
+def test_a_window_with_a_budget_below_nothing_is_refused_at_once():
+    with pytest.raises(InvalidInput, match="whole number"):
+        Window(-1)

@@ -9,15 +9,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, print_json, remark, wants_json
+from experience.commands.common import Settings, count, remark, wants_json
 from experience.errors import InvalidInput
-from experience.screen import visible
+from experience.screen import visible, visible_json
 
 if TYPE_CHECKING:
     from experience.tell.exchange import Change, Compacted
     from experience.tell.messages import Conversation
 
 _MOST_BYTES = 64 * 2**20
+_MOST_LINES = 20  # of a report for people
 _TOO_DEEP = "the JSON is nested too deep to be messages"
 
 
@@ -39,44 +40,49 @@ _TOO_DEEP = "the JSON is nested too deep to be messages"
 )
 @click.option(
     "--offload",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Keep what cannot be cut, and what is big, in this folder, and name it in the text.",
+    help="Keep what is cut, and what cannot be cut, in this folder, and name it in the text.",
 )
 @wants_json
 @click.pass_obj
 def compact(
-    settings: Settings, /, file: str, budget: int | None, tokens: bool, policy: str, offload: Path | None
+    settings: Settings, /, file: str, budget: int | None, tokens: bool, policy: str, offload: str | None
 ) -> None:
     """Cut what assistants said and tools answered to a budget, and say exactly what is missing.
 
-    FILE, or standard input, holds messages as JSON, in the form of OpenAI or Anthropic, or plain text, which is cut as
-    one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and pictures are
-    never changed, and calls that are not all answered yet are left alone.
+    FILE, or standard input, holds messages as JSON, in the form of OpenAI or Anthropic, or plain text, which is cut
+    as one. The same comes out on standard output, the report on standard error. Questions, calls, thinking and
+    pictures are never changed, and calls that are not all answered yet are left alone.
     """
     from experience.tell.blocks import Exchange, Text
     from experience.tell.exchange import EXCHANGE_BUDGET_BYTES, EXCHANGE_BUDGET_TOKENS
     from experience.tell.exchange import compact as compacted
     from experience.tell.offload import ContentStore
 
+    if sys.stdout is None:
+        raise click.UsageError("there is no standard output to write to")
+    store = None if offload is None else ContentStore(offload)
     text = _read(file)
     messages = _messages(text)
     done = compacted(
         messages.exchange() if messages else Exchange((Text(text),)),
         budget if budget is not None else EXCHANGE_BUDGET_TOKENS if tokens else EXCHANGE_BUDGET_BYTES,
-        _policy(policy, tokens=tokens),
-        ContentStore(offload) if offload else None,
+        how := _policy(policy, tokens=tokens),
+        store,
+        messages.waiting_cost(how.count) if messages else 0,
     )
+    report = Report(done, messages, tokens=tokens, stored=store is not None)
     [said] = done.exchange.assistant if not messages else (None,)
     result = messages.with_exchange(done.exchange) if messages else said.text if isinstance(said, Text) else ""
     if settings.json:
-        _print({"result": result, "report": _report(done, messages, tokens=tokens)})
+        _print({"result": result, "report": report.data()})
         return
     if messages:
         _print(result)
     else:
         _print_text(result)
-    for line in _lines(done, messages, tokens=tokens):
+    for line in report.lines():
         remark(line)
 
 
@@ -108,12 +114,13 @@ def _read(file: str) -> str:
 def _messages(text: str) -> "Conversation | None":
     """The messages that a text is the JSON of; None for plain text, refused where it is JSON of something else."""
     from experience.tell.content import Content, detect
+    from experience.tell.literal import parsed
     from experience.tell.messages import Conversation
 
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        data = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        data = parsed(text)
     except json.JSONDecodeError as error:
         if detect(text) is Content.STRUCTURED:
             raise InvalidInput(
@@ -122,18 +129,7 @@ def _messages(text: str) -> "Conversation | None":
         return None
     except RecursionError as error:
         raise InvalidInput(_TOO_DEEP) from error
-    except ValueError as error:
-        raise InvalidInput(f"the JSON holds a number that cannot be read: {error}") from error
     return Conversation.of(data)
-
-
-def _refused(name: str) -> float:
-    raise InvalidInput(f"the JSON holds {name}, which is no JSON; write null instead")
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    return value if abs(value) != float("inf") else _refused(number)
 
 
 def _policy(name: str, *, tokens: bool) -> Any:
@@ -147,8 +143,10 @@ def _policy(name: str, *, tokens: bool) -> Any:
 
 
 def _print(data: object) -> None:
+    from experience.tell.literal import written
+
     try:
-        print_json(data)
+        click.echo(visible_json(written(data)))
     except RecursionError as error:
         raise InvalidInput(_TOO_DEEP) from error
 
@@ -158,50 +156,69 @@ def _print_text(text: str) -> None:
         click.echo(visible(text))
     else:  # byte for byte, where it goes to a program
         sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()  # here, where a closed pipe is no trouble
 
 
-def _report(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> dict[str, Any]:
-    return {
-        "unit": "tokens" if tokens else "bytes",
-        "budget": done.budget,
-        "before": done.before,
-        "after": done.after,
-        "fits": done.fits,
-        "waiting": messages.waiting if messages else 0,
-        "changes": [
-            {
-                "side": "result" if change.result else "assistant",
-                "block": change.block,
-                "tool_use_id": change.tool_use_id,
-                "content": change.content.value,
-                "fate": change.fate.value,
-                "before": change.before,
-                "after": change.after,
-                "dropped": change.dropped,
-                "locator": change.locator or None,
-                "path": change.path or None,
-            }
-            for change in done.changes
-        ],
-    }
+class Report:
+    """What is said about a compaction, to people in lines and to programs as data."""
 
+    def __init__(self, done: "Compacted", messages: "Conversation | None", *, tokens: bool, stored: bool) -> None:
+        self._done, self._messages, self._stored = done, messages, stored
+        self._unit = "tokens" if tokens else "bytes"
+        self._held = messages.waiting if messages else 0
 
-def _lines(done: "Compacted", messages: "Conversation | None", *, tokens: bool) -> list[str]:
-    from experience.tell.exchange import Fate
+    def data(self) -> dict[str, Any]:
+        """All of it, as JSON holds it."""
+        return {
+            "unit": self._unit,
+            "budget": self._done.budget,
+            "before": self._done.before,
+            "after": self._done.after,
+            "fits": self._done.fits,
+            "waiting": self._held,
+            "not_counted": self._done.not_counted,
+            "changes": [
+                {
+                    "side": "result" if change.result else "assistant",
+                    "block": change.block,
+                    "tool_use_id": change.tool_use_id,
+                    "content": change.content.value,
+                    "fate": change.fate.value,
+                    "before": change.before,
+                    "after": change.after,
+                    "dropped": change.dropped,
+                    "locator": change.locator or None,
+                    "path": change.path or None,
+                }
+                for change in self._done.changes
+            ],
+        }
 
-    unit = "tokens" if tokens else "bytes"
-    lines = [_line(change, one_text=messages is None) for change in done.changes]
-    if messages and messages.waiting:
-        were = "was" if messages.waiting == 1 else "were"
-        lines.append(
-            f"{count(messages.waiting, 'message')} at the end {were} left alone: not every call is answered yet"
-        )
-    lines.append(f"{done.before} {unit} before, {done.after} after, budget {done.budget}")
-    if not done.fits:
-        whole = any(change.fate is Fate.WHOLE for change in done.changes)
-        repair = "--offload DIR stores what had to stay whole" if whole else "give it more; nothing more can be cut"
-        lines.append(f"this is over the budget: {repair}")
-    return lines
+    def lines(self) -> list[str]:
+        """What people read: a line for each text that was too long, not too many, and how it came out."""
+        changes = self._done.changes
+        lines = [_line(change, one_text=self._messages is None) for change in changes[:_MOST_LINES]]
+        if len(changes) > _MOST_LINES:
+            lines.append(f"and {count(len(changes) - _MOST_LINES, 'more text')}; --json names all of them")
+        if self._held:
+            were = "was" if self._held == 1 else "were"
+            lines.append(
+                f"{count(self._held, 'message')} at the end {were} left alone, {self._done.not_counted} {self._unit} that are "
+                "not counted: not every call is answered yet"
+            )
+        lines.append(f"{self._done.before} {self._unit} before, {self._done.after} after, budget {self._done.budget}")
+        if not self._done.fits:
+            lines.append(f"this is over the budget: {self._repair()}")
+        return lines
+
+    def _repair(self) -> str:
+        from experience.tell.exchange import Fate
+
+        if self._done.after <= self._done.budget:
+            return "what was left alone is more than there is room for; answer the calls, then compact again"
+        if not self._stored and any(change.fate is Fate.WHOLE for change in self._done.changes):
+            return "--offload DIR stores what had to stay whole"
+        return "give it more; nothing more can be cut"
 
 
 def _line(change: "Change", *, one_text: bool) -> str:

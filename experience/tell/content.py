@@ -1,17 +1,19 @@
 """What kind of text something is, told from how it begins: what to keep of it depends on that.
 
-Shapes decide, never meaning: a parser for JSON, patterns for the lines of logs, code and tables, the number of words for
+Shapes decide, never meaning: patterns for the lines of logs, code and tables, the number of words for
 sentences, scripts that put no spaces between words counted by their characters. What was cut by us before is looked at
 without our marks. It errs towards kinds that may be cut only where half of the text is still worth reading.
 """
 
-import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from unicodedata import category
 
 from experience.tell import marks
 from experience.tell.founding import detect_founding
 from experience.tell.kinds import Content
+from experience.tell.structured import is_blob, is_structured
 from experience.tokens import UNSPACED_RUN
 
 __all__ = ["Content", "detect", "detect_founding"]
@@ -22,23 +24,28 @@ _PROSE_WORDS = 5
 _PROSE_CHARS = 10  # of scripts without spaces: about five words
 _LISTED_LINES = 5
 _TABLE_LINES = 4
+_OUTPUT_LINES = 3
+_ALIKE_WORDS = 2
+_ALIKE_CHARS = 60
 _NUMBERED_LINES = 3
 _TWICE = 2  # once may be chance
 _LOOKED_AT = 300  # characters of one line
 _LISTED_WIDTH = 160  # characters; paths are long
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # numbers of any length, and none computed
 
+_RUN = re.compile(r"[ \t]{2,}")
+_QUOTED = re.compile(r'"[^"]*"')
+_WORD = re.compile(r"[(\"'“‘«*_`]{0,3}[^\W\d_]+(?:[-'’][^\W\d_]+){0,3}[.,;:!?)\"'”’»*_`]{0,3}")
+_PLACED = re.compile(r"\S*:\d|\S*[/\\:(]\S*[:)\d]\s|\s*(?:at|from)\s\S*[.:/(]")  # a file and a place in it
+_DIGITS = re.compile(r"\d+")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _NUMBERED = re.compile(r"\s*(\d{1,7})(?:\t|→|\s?\|\s?|:|$)")
-_BEGINS_JSON = re.compile(r"""\{\s*["'}]|\[\s*(?:[{"']|\[[^\]\n[ ]*[,\[{"\]])""")
-_XML = re.compile(r"<\?xml|<(?:svg|rss|feed|plist)\b", re.IGNORECASE)
 _HTML = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
 _DIFF = re.compile(r"^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ \S|@@ -\d+(?:,\d+)? \+\d+)", re.MULTILINE)
 _DIFF_SIGNS = ("diff --git ", "Index: ", "--- ", "@@ ")
 _LATEX = re.compile(r"^\\(?:documentclass|begin\{document\}|(?:sub)?section\b|chapter\b)", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6} \S")
 _RULE = re.compile(r"^[ \t]*\|?[ \t:]*[-=]{3,}[ \t:]*(?:[|+][ \t:]*[-=]{2,}[ \t:]*)+[|+]?[ \t]*$", re.MULTILINE)
-_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3,}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]*(?:\+[-=]{3}[-=+]*\+|[┌╭┏╔][─━═┬┳╦]+)", re.MULTILINE)
 _BOX_STARTS = ("+-", "+=", "┌", "╭", "┏", "╔")
 _ROW = re.compile(r"\s*\|.*\|\s*")
 
@@ -66,7 +73,7 @@ _STRONG = re.compile(
     (?:async\s+)?def\s+\w+\s*[(\[] | class\s+\w+\s*(?:[:({<]|extends\b|implements\b|$) | (?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+\w+\s*[<(]
     | import\s+(?:[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+)*\s*;?$|[{*"'(]|\w+\s*,?\s*(?:\{.*\}\s*)?from\s+["']|static\b)
     | from\s+[\w.]+\s+import\s | use\s+[\w:]+(?:::[\w{*].*)?;$ | \#(?:include\s*[<"]|define\s|ifndef\s|ifdef\s|pragma\s) | \#!/
-    | package\s+[\w.]+;?$ | (?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*\( | func\s+(?:\([^)]*\)\s*)?\w+\s*\(
+    | package\s+[\w.]+;?$ | (?:export\s+)?(?:default\s+)?(?:async\s+)?function\b[\s*]*(?:\w+\s*)?\( | func\s+(?:\([^)]*\)\s*)?\w+\s*\(
     | (?:public|private|protected|static)\s+[\w<>\[\],\s]+[({;=] | (?:export\s+)?(?:const|let|var)\s+[\w{\[][^=\n]*= | namespace\s+[\w:\\]+\s*[{;]
     | SELECT\s.+\sFROM\s | (?:CREATE|ALTER)\s+TABLE\s | <\?php
     )"""
@@ -85,38 +92,53 @@ _COMMENT = re.compile(r"\s*(?://|/\*|\*(?:\s|/|$)|#|--\s|\"\"\"|''')")
 _LISTED = re.compile(
     r"[-dlcbps][-rwxsStT]{9}|total \d+$|[0-9a-f]{7,40}\s|\S+:\d+:|[ MADRCU?!]{2} \S|\s*\d+(?:\.\d+)?[KMGT]?\t\S"
 )
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}=*")
 _SENTENCE_END = re.compile(r"[.!?,;:…)\"'”’]$")
 
 
 def detect(text: str) -> Content:
-    """What kind of text this is."""
-    if marks.after_leading(text) is not None:
-        return Content.LOG  # the end of a text is kept of logs only
-    bare = text.removesuffix(marks.hint_of(text))
-    whole = marks.before_trailing(bare)
-    if whole is not None:
-        return _known(_detect(whole), Content.PROSE)
-    before = marks.before_gap(bare)
-    return _detect(bare) if before is None else _known(_detect(before), Content.LINES)
+    """What kind of text this is.
 
-
-def _known(found: Content, otherwise: Content) -> Content:
-    """What was cut before may be cut again, however little is left to tell it by."""
-    return otherwise if found is Content.UNKNOWN else found
+    Our own marks are looked past, and never make a kind that may be cut of one that may not: anybody can write them.
+    """
+    marked = marks.leading(text) or marks.trailing(text)
+    if marked is None:
+        return _detect(text)
+    whole = marked.before or marked.after
+    found = _detect(whole) if whole else Content.LOG
+    end_was_kept = bool(marked.after) and found not in (Content.STRUCTURED, Content.UNKNOWN)
+    return Content.LOG if end_was_kept else found  # the end of a text is kept of logs only
 
 
 def _detect(text: str) -> Content:
     start = len(text) - len(text.removeprefix("\ufeff").lstrip())
     if start == len(text):
         return Content.UNKNOWN
-    head = _ANSI.sub("", text[start : start + _HEAD_CHARS])
-    lines = [line.rstrip()[:_LOOKED_AT] for line in head.split("\n")[:_HEAD_LINES]]
+    lines = _looked_at(text[start : start + _HEAD_CHARS])
     if numbered := _without_numbers(lines):
         return _by_lines(numbered, numbered=True)
-    if _is_structured(text[start:] if start else text, head):
+    if is_structured(text[start:] if start else text):
         return Content.STRUCTURED
-    return _by_lines(lines, numbered=False)
+    found = _by_lines(lines, numbered=False)
+    ends_alike = _ENDS_ALIKE.get(found)
+    if ends_alike is None or (len(text) - start <= _HEAD_CHARS and found is not Content.PROSE):
+        return found
+    last = _looked_at("\n".join(text[max(len(text) // 2, len(text) - _HEAD_CHARS) :].split("\n")[1:][-_HEAD_LINES:]))
+    return found if len(last) < _OUTPUT_LINES or ends_alike(last) else Content.LINES
+
+
+def _looked_at(part: str) -> list[str]:
+    """The first lines of a part without what colours them, none longer than it takes to know it."""
+    if "\x1b" in part:
+        part = _ANSI.sub("", part)
+    lines = [line[:_LOOKED_AT].rstrip() for line in part.split("\n", _HEAD_LINES)[:_HEAD_LINES]]
+    if "[truncated: " in part:
+        return [line for line in lines if not marks.is_marker(line)] or lines
+    return lines
+
+
+def _squeezed(text: str) -> str:
+    """A text with one space for any run of them, so that no two patterns share a run."""
+    return _RUN.sub(" ", text) if "  " in text or "\t" in text else text
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str]:
@@ -130,35 +152,10 @@ def _without_numbers(lines: Sequence[str]) -> list[str]:
     return [match.string[match.end() :] for match in found]
 
 
-def _is_structured(text: str, head: str) -> bool:
-    if head.startswith(("{", "[", '"')):
-        if _is_json(text) or _is_json_lines(text):
-            return True
-        return bool(_BEGINS_JSON.match(head))  # cut off, or written by something that is nearly JSON
-    return bool(_XML.match(head))
-
-
-def _is_json(text: str) -> bool:
-    if not text.rstrip().endswith(("}", "]", '"')):
-        return False
-    try:
-        _JSON.decode(text)
-    except ValueError:
-        return False
-    except RecursionError:  # brackets in brackets without end
-        return True
-    return True
-
-
-def _is_json_lines(text: str) -> bool:
-    lines = [line for line in text.split("\n") if line.strip()]
-    return len(lines) > 1 and _is_json(lines[0]) and _is_json(f"[{','.join(lines)}]")  # at once: several times as fast
-
-
 def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
-    head = "\n".join(all_lines)
-    lines = [line for line in all_lines if line.strip()]
-    if not lines:
+    head = _squeezed("\n".join(all_lines))
+    lines = [line for line in head.split("\n") if line and not line.isspace()]
+    if not lines or (is_blob(lines) and not numbered):
         return Content.UNKNOWN
     questions = (
         (Content.DIFF, lambda: any(sign in head for sign in _DIFF_SIGNS) and _DIFF.search(head)),
@@ -166,10 +163,41 @@ def _by_lines(all_lines: Sequence[str], *, numbered: bool) -> Content:
         (Content.MARKUP, lambda: _is_markup(all_lines, lines, head)),
         (Content.TABLE, lambda: _is_table(lines, head)),
         (Content.CODE, lambda: _is_code(lines)),
-        (Content.LINES, lambda: _is_listing(lines)),
+        (Content.LINES, lambda: _is_listing(lines) or _is_output(lines)),
         (Content.PROSE, lambda: any(map(_has_words, lines)) or _unspaced(head) >= _PROSE_CHARS),
+        (Content.LINES, lambda: len(lines) >= _TWICE),
     )
     return next((content for content, answer in questions if answer()), Content.UNKNOWN)
+
+
+def _is_output(lines: Sequence[str]) -> bool:
+    """Whether most of some lines, by their length, are no sentences, or begin alike: what a program said.
+
+    Its end matters as much as its beginning, so where this and prose are hard to tell apart, it is not taken for prose.
+    """
+    lines = [line for line in lines if line.strip()]
+    if len(lines) < _OUTPUT_LINES:
+        return False
+    told = sum(len(line) for line in lines if _is_told(line))
+    return 2 * told < sum(map(len, lines)) or _begin_alike(lines)
+
+
+def _begin_alike(lines: Sequence[str]) -> bool:
+    """Whether the greater part of some lines has the same first words, but for digits, and ends like no sentence."""
+    opened = [line for line in lines if not _SENTENCE_END.search(line)]
+    starts = Counter(tuple(_DIGITS.sub("0", line[:_ALIKE_CHARS]).split()[:_ALIKE_WORDS]) for line in opened)
+    return len(lines) > _OUTPUT_LINES and 2 * max(starts.values(), default=0) > len(lines)
+
+
+def _is_told(line: str) -> bool:
+    """Whether a line is a sentence, or a part of one: words, with hardly anything between them that is none."""
+    if _unspaced(line) >= _PROSE_CHARS:
+        return True
+    words = line.split()
+    if not words or category(words[0][0]) in ("So", "Sm"):  # a check mark, an arrow
+        return False
+    plain = sum(1 for word in words if _WORD.fullmatch(word))
+    return len(words) >= _PROSE_WORDS and 5 * plain >= 4 * len(words) and not _PLACED.match(line)
 
 
 def _is_log(lines: Sequence[str]) -> bool:
@@ -199,6 +227,7 @@ def _is_table(lines: Sequence[str], head: str) -> bool:
 
 def _is_separated(lines: Sequence[str]) -> bool:
     """Values with commas or tabs between them, as many on every line."""
+    lines = [_QUOTED.sub("", line) for line in lines]
     return len(lines) >= _TABLE_LINES and any(
         lines[0].count(sign) >= _TWICE and len({line.count(sign) for line in lines[:-1]}) == 1 for sign in ",\t;"
     )
@@ -236,7 +265,7 @@ def _assigns(line: str) -> bool:
 
 
 def _is_listing(lines: Sequence[str]) -> bool:
-    if len(lines) < _LISTED_LINES or _BASE64.fullmatch(lines[1]):
+    if len(lines) < _LISTED_LINES:
         return False
     listed = sum(1 for line in lines if len(line) <= _LISTED_WIDTH and (_LISTED.match(line) or _is_short(line)))
     return 5 * listed >= 4 * len(lines)
@@ -252,3 +281,11 @@ def _has_words(line: str) -> bool:
 
 def _unspaced(text: str) -> int:
     return 0 if text.isascii() else sum(map(len, UNSPACED_RUN.findall(text)))
+
+
+_ENDS_ALIKE: dict[Content, Callable[[Sequence[str]], bool]] = {
+    Content.PROSE: lambda last: not _is_output(last),
+    Content.TABLE: lambda last: _is_table(last, "\n".join(last)) or 2 * sum("|" in line for line in last) > len(last),
+    Content.UNKNOWN: is_blob,
+}
+"""Of the kinds that lose their end, or cannot be cut: whether the last lines of a text are of the kind too."""

@@ -8,9 +8,8 @@ no wire format and no model.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experience.errors import InvalidInput
 from experience.tell.blocks import Exchange, texts_of, with_texts
-from experience.tell.budget import fair_shares
+from experience.tell.budget import checked, fair_shares
 from experience.tell.judging import DEFAULT, FOUNDING, CompactPolicy, Fate, Judged, Left, Shares, judged
 from experience.tell.kinds import Content
 from experience.tell.offload import ContentStore, Stored
@@ -39,7 +38,7 @@ class Change:
     """In bytes, as are the next two."""
     after: int
     dropped: int
-    """Bytes of the text that are missing in what is left."""
+    """Bytes that are missing in what is left, with those that an earlier cut took."""
     locator: str = ""
     """Where the whole of it is kept; empty when it was not stored."""
     path: str = ""
@@ -55,39 +54,48 @@ class Compacted:
     before: int
     """What all texts cost before, in the unit of the budget."""
     after: int
+    not_counted: int = 0
+    """What texts cost that are left alone besides, because calls wait for their results."""
     changes: tuple[Change, ...] = ()
     """Of every text that was too long for its share, in order."""
 
     @property
     def fits(self) -> bool:
-        """Whether the texts are within the budget now."""
-        return self.after <= self.budget
+        """Whether all texts are within the budget now, those too that are left alone."""
+        return self.after + self.not_counted <= self.budget
 
 
 def compact(
-    exchange: Exchange, budget: int, policy: CompactPolicy = DEFAULT, store: ContentStore | None = None
+    exchange: Exchange,
+    budget: int,
+    policy: CompactPolicy = DEFAULT,
+    store: ContentStore | None = None,
+    not_counted: int = 0,
 ) -> Compacted:
     """The exchange with its texts and results cut to a budget in the unit that the policy counts, bytes by default.
 
-    Thinking, calls, images and empty texts are neither touched nor counted. An exchange within its budget is given back
-    as it is. The result is within the budget whenever the texts that may be cut, or stored, can make it so; where they
-    cannot, they are cut to what would be theirs if all could be. The same input gives the same bytes. Raises InvalidInput for a negative budget, StoreError when the store cannot be written.
+    `not_counted` is what a conversation leaves alone besides (its `waiting_cost`): it takes nothing from the budget,
+    and the account says it. Thinking, calls, images and empty texts are neither touched nor counted. An exchange
+    within its budget is given back as it is. The result is within the budget whenever the texts that may be cut, or
+    stored, can make it so; where they cannot, they are cut to what would be theirs if all could be. The same input
+    gives the same bytes, and what came out is not changed again by the same budget (the founding policy does not
+    promise that). Raises InvalidInput for a negative budget, StoreError when the store cannot be written.
     """
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
-        raise InvalidInput(f"the budget is {budget!r}; it needs to be a whole number, 0 or more")
+    checked(budget)
     texts = texts_of(exchange)
     costs = {at: policy.count(text) for at, text in enumerate(texts) if text}
     total = sum(costs.values())
     if total <= budget:
-        return Compacted(exchange, budget, total, total)
+        return Compacted(exchange, budget, total, total, not_counted)
     lot = _Lot([text for text in texts if text], list(costs.values()), policy, store)
     changes, after = [], total
-    for at, one, left in zip(costs, *lot.left(budget), strict=True):
-        if one and left and left.fate:
+    for at, found in zip(costs, lot.left(budget), strict=True):
+        if found and found[1].fate:
+            one, left = found
             changes.append(_change(exchange, at, one, left, _kept(one, left, store)))
             after += policy.count(left.text) - one.cost
             texts[at] = left.text
-    return Compacted(with_texts(exchange, texts), budget, total, after, tuple(changes))
+    return Compacted(with_texts(exchange, texts), budget, total, after, not_counted, tuple(changes))
 
 
 class _Lot:
@@ -98,13 +106,20 @@ class _Lot:
     ) -> None:
         self._texts, self._costs, self._policy, self._store = texts, costs, policy, store
         self._judged: list[Judged | None] = [None] * len(texts)
+        self._floors = [0] * len(texts)
+        """The least that each can be brought to, as far as it was judged."""
+        self._needs = list(costs)
+        """What each is given at most: its cost, or that of its substitute once it is to leave."""
+        self._staying: set[int] = set()
+        """Those that must leave or stay whole, and stay so far."""
 
-    def left(self, budget: int) -> tuple[list[Judged | None], list[Left | None]]:
-        """What was judged, and what is left of it; None for each text that fits."""
-        plain = self._even(budget) if self._policy.shares is Shares.EVEN else fair_shares(self._costs, budget)
-        given = plain if self._policy.shares is Shares.EVEN else self._fair(budget)
-        return self._judged, [
-            None if one is None else self._whole_or_less(one, share, wish)
+    def left(self, budget: int) -> list[tuple[Judged, Left] | None]:
+        """What was judged and what is left of it, for each text in order; None for each that fits."""
+        even = self._policy.shares is Shares.EVEN
+        plain = self._even(budget) if even else fair_shares(self._costs, budget)
+        given = plain if even else self._fair(budget)
+        return [
+            None if one is None else (one, self._whole_or_less(one, share, wish))
             for one, share, wish in zip(self._judged, given, plain, strict=True)
         ]
 
@@ -116,24 +131,38 @@ class _Lot:
         return [share] * len(self._costs)
 
     def _fair(self, budget: int) -> list[int]:
-        """A share for each: no less than it can be brought to, and no more than it needs."""
-        floors, needs, staying = [0] * len(self._costs), list(self._costs), set[int]()
+        """A share for each: no less than it can be brought to, and no more than it needs.
+
+        The shares are always fair for the floors and needs known so far. A round judges texts, at least one that none
+        judged before, or lets some leave that stayed; so the rounds end, at the latest when all are judged and none
+        stays.
+        """
         while True:
-            shares = _above(floors, needs, budget)
-            short = [at for at, share in enumerate(shares) if share < needs[at]]
-            level = min((shares[at] for at in short), default=0)
-            new = [at for at in range(len(needs)) if short and self._judged[at] is None and 2 * needs[at] > level]
-            for at in new:  # those a little below the level too, so that a few rounds do
-                one = self._judge(at)
-                floors[at] = one.least_cost(self._policy.count)
-                if one.must_leave and floors[at] < one.cost:
-                    staying.add(at)
-            late = sorted(staying.intersection(short), key=lambda at: (-needs[at], at))
-            if not new and not late:
+            shares = _above(self._floors, self._needs, budget)
+            short = [at for at, share in enumerate(shares) if share < self._needs[at]]
+            if not self._judge_near(min((shares[at] for at in short), default=None)) and not self._let_leave(short):
                 return shares
-            for at in late[: 0 if new else -(-len(late) // 2)]:  # the bigger half leaves; then others may stay
-                needs[at] = max(floors[at], min(needs[at] - 1, self._judge(at).cap_cost(self._policy.count)))
-                staying.remove(at)
+
+    def _judge_near(self, level: int | None) -> bool:
+        """Judge what the level of those that go short cuts, and what is a little below, so that a few rounds do."""
+        if level is None:
+            return False
+        new = [at for at, need in enumerate(self._needs) if self._judged[at] is None and 2 * need > level]
+        for at in new:
+            one = self._judge(at)
+            self._floors[at] = one.least_cost(self._policy.count)
+            if one.must_leave and self._floors[at] < one.cost:
+                self._staying.add(at)
+        return bool(new)
+
+    def _let_leave(self, short: Sequence[int]) -> bool:
+        """Of those that stay and go short the bigger half leaves; then the others may find room."""
+        late = sorted(self._staying.intersection(short), key=lambda at: (-self._needs[at], at))
+        for at in late[: -(-len(late) // 2)]:
+            cap = self._judge(at).cap_cost(self._policy.count)
+            self._needs[at] = max(self._floors[at], min(self._needs[at] - 1, cap))
+            self._staying.remove(at)
+        return bool(late)
 
     def _judge(self, at: int) -> Judged:
         one = self._judged[at] or judged(self._texts[at], self._costs[at], self._policy, self._store)
@@ -142,7 +171,7 @@ class _Lot:
 
     def _whole_or_less(self, one: Judged, share: int, wish: int) -> Left:
         """What is left within a share; one that got all it needs because it cannot be cut is said to be whole."""
-        left = one.left(share, self._policy)
+        left = one.left(share, self._policy.count)
         stays = left.fate is None and one.cost > wish and one.must_leave
         return Left(one.text, fate=Fate.WHOLE) if stays and one.least_cost(self._policy.count) == one.cost else left
 
@@ -150,8 +179,8 @@ class _Lot:
 def _above(floors: Sequence[int], needs: Sequence[int], budget: int) -> list[int]:
     """Fair shares, but none below its floor.
 
-    Where the floors alone are more than the budget, nothing is sacrificed in vain: each gets what it would if all of them
-    could be cut.
+    Where the floors alone are more than the budget, nothing is sacrificed in vain: each gets what it would if all of
+    them could be cut.
     """
     if sum(floors) > budget:
         return [max(pair) for pair in zip(floors, fair_shares(needs, budget), strict=True)]
@@ -171,9 +200,9 @@ def _above(floors: Sequence[int], needs: Sequence[int], budget: int) -> list[int
 
 def _kept(one: Judged, left: Left, store: ContentStore | None) -> Stored | None:
     """The whole text in the store, where it is to be there; also where its share did not hold a hint."""
-    if store is None or not one.hint or one.is_substitute or left.fate is Fate.WHOLE:
+    if store is None or not one.hint or left.fate is Fate.WHOLE:
         return None
-    return store.put(encoded(one.text))
+    return store.put(encoded(one.whole))
 
 
 def _change(exchange: Exchange, at: int, one: Judged, left: Left, kept: Stored | None) -> Change:

@@ -1,7 +1,7 @@
 """What is decided about one text: what it is, the least it can be brought to, and what is left of it within a share.
 
-Pure: a store is asked what its hint would be, and written by whoever carries the decision out. It knows nothing of other
-texts and of how a budget is parted.
+Pure: a store is asked what its hint would be, and written by whoever carries the decision out. It knows nothing of
+other texts and of how a budget is parted.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from experience.tell import marks
 from experience.tell.budget import Count
 from experience.tell.content import detect, detect_founding
 from experience.tell.kinds import Content
-from experience.tell.offload import ATTACHMENT_CAP, OFFLOAD_MIN_BYTES, ContentStore, under_hint
-from experience.tell.shorten import Cut, Keep, MustOffload, Plan, Strategy, least, plan, shorten, size_of
+from experience.tell.offload import ATTACHMENT_CAP, OFFLOAD_MIN_BYTES, ContentStore, substitute
+from experience.tell.shorten import Strategy, least, plan, shorten, size_of
 
 
 class Shares(StrEnum):
@@ -43,12 +42,15 @@ class CompactPolicy:
     shares: Shares = Shares.FAIR
     count: Count = size_of
     """What a text costs, in the unit of the budget."""
-    plan: Callable[[Content, int, int], Plan] = plan
+    offload_from: int = 1
+    """Bytes from which on a text that is cut is stored as well, where there is a store."""
+    carry: bool = True
+    """Whether a text that was cut before is cut as what it was, so that its marker counts all that is missing."""
 
 
 DEFAULT = CompactPolicy()
-FOUNDING = CompactPolicy(detect=detect_founding, shares=Shares.EVEN)
-"""What the founding system did, to the byte."""
+FOUNDING = CompactPolicy(detect=detect_founding, shares=Shares.EVEN, offload_from=OFFLOAD_MIN_BYTES, carry=False)
+"""What the founding system did in the window, to the byte."""
 
 
 class Left(NamedTuple):
@@ -56,7 +58,7 @@ class Left(NamedTuple):
 
     text: str
     dropped: int = 0
-    """Bytes of it that are missing."""
+    """Bytes of it that are missing, with those that were missing before."""
     fate: Fate | None = None
 
 
@@ -67,27 +69,24 @@ class Judged:
     text: str
     cost: int
     size: int
+    whole: str
+    """What it stands in for, where it is a substitute of ours; else itself."""
     content: Content
-    plan: Plan
+    strategy: Strategy | None
+    """How it is cut; None where it must leave whole or stay whole."""
     hint: str
-    """What a substitute of it ends with: its own where it is one, else the store's; empty where it is not to be stored."""
-
-    @property
-    def is_substitute(self) -> bool:
-        """Whether it stands in for a text that was stored before."""
-        return bool(self.hint) and self.text.endswith(self.hint)
+    """What a substitute of it ends with; empty where it is not to be stored."""
+    carry: bool
 
     @property
     def must_leave(self) -> bool:
         """Whether it is not to be cut."""
-        return isinstance(self.plan, MustOffload)
+        return self.strategy is None
 
     def least_cost(self, count: Count) -> int:
         """The least that can be left of it, as the budget counts."""
-        if isinstance(self.plan, Keep):
-            return self.cost
-        if count is size_of and not self.hint:
-            return self.size if self.must_leave else least(self.text)
+        if count is size_of:
+            return self._least_bytes()
         shortest = _within(self, self._least_bytes())
         return self.cost if shortest is None else min(self.cost, count(shortest.text))
 
@@ -96,20 +95,19 @@ class Judged:
         longest = _within(self, ATTACHMENT_CAP)
         return self.cost if longest is None else min(self.cost, count(longest.text))
 
-    def left(self, share: int, policy: CompactPolicy) -> "Left":
+    def left(self, share: int, count: Count) -> Left:
         """What is left of it at a cost of at most `share`, or else as little as possible."""
-        if isinstance(policy.plan(self.content, self.cost, share), Keep):
+        if self.cost <= share:
             return Left(self.text)
-        limit = share if policy.count is size_of else self._limit(share, policy.count)
-        found = _within(self, limit)
-        if found is None or policy.count(found.text) >= self.cost:
+        found = _within(self, share if count is size_of else self._limit(share, count))
+        if found is None or count(found.text) >= self.cost:
             return Left(self.text, fate=Fate.WHOLE)
         return found
 
     def _least_bytes(self) -> int:
-        if self.is_substitute or self.must_leave:
-            return size_of(self.hint)
-        return least(self.text)
+        if self.strategy is None:
+            return min(self.size, size_of(self.hint)) if self.hint else self.size
+        return min(self.size, least(self.whole, self.strategy, carry=self.carry))
 
     def _limit(self, share: int, count: Count) -> int:
         """A limit in bytes at which what is left costs `share` or, where no limit does, as much below it as need be."""
@@ -128,29 +126,22 @@ class Judged:
 
 def judged(text: str, cost: int, policy: CompactPolicy, store: ContentStore | None) -> Judged:
     """What a text is and what may become of it."""
-    size, content, hint = size_of(text), policy.detect(text), marks.hint_of(text)
-    decided = policy.plan(content, cost, 0)
-    worth_it = size >= OFFLOAD_MIN_BYTES and decided != Cut(Strategy.SECTIONS)
-    if store and not hint and (worth_it or isinstance(decided, MustOffload)):
-        hint = store.hint(text)
-    return Judged(text, cost, size, content, decided, hint)
+    whole = (store.original(text) if store else None) or text
+    content, size = policy.detect(whole), size_of(text)
+    decided = plan(content, cost, 0)
+    strategy = decided if isinstance(decided, Strategy) else None
+    to_store = store and (strategy is None or whole is not text or size >= policy.offload_from)
+    hint = store.hint(whole) if store and to_store else ""
+    return Judged(text, cost, size, whole, content, strategy, hint, policy.carry)
 
 
 def _within(one: Judged, limit: int) -> Left | None:
     """What is left of a text in so many bytes; None where it can only stay whole."""
-
-    def fits(limit: int) -> bool:
-        return bool(one.hint) and size_of(one.hint) <= limit
-
-    if one.is_substitute:
-        body = one.text.removesuffix(one.hint)
-        return Left(*under_hint(body, one.hint, limit), Fate.CUT) if fits(limit) else None
-    if one.must_leave:
-        limit = min(limit, ATTACHMENT_CAP, one.size - 1)
-        return Left(*under_hint(one.text, one.hint, limit), Fate.OFFLOADED) if fits(limit) else None
-    if fits(limit) and limit < one.size:
-        return Left(*under_hint(one.text, one.hint, limit), Fate.OFFLOADED)
-    if not isinstance(one.plan, Cut):
-        return None
-    short = shorten(one.text, one.plan.strategy, limit)
-    return Left(short.text, short.dropped, Fate.CUT)
+    limit = min(limit, one.size - 1)
+    if one.strategy is None:
+        found = substitute(one.whole, one.hint, min(limit, ATTACHMENT_CAP)) if one.hint else None
+        return Left(*found, Fate.OFFLOADED) if found else None
+    room = size_of(one.hint)
+    hint = one.hint if 2 * room <= limit else ""
+    short = shorten(one.whole, one.strategy, limit - (room if hint else 0), carry=one.carry)
+    return Left(short.text + hint, short.dropped, Fate.OFFLOADED if hint else Fate.CUT)

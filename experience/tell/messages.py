@@ -1,7 +1,8 @@
 """Messages of a chat, as providers' interfaces take them, in and out without loss.
 
-Of a list of messages only what an exchange is made of is read: what assistants said, and what tools answered. It is put
-back in its place, and everything else, known or unknown, stays the very object it was. It sends nothing and knows no model.
+Of a list of messages only what an exchange is made of is read: what assistants said, and what tools answered. It is
+put back in its place, and everything else, known or unknown, stays the very object it was. It sends nothing and knows
+no model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +22,10 @@ from experience.tell.blocks import (
     ToolUse,
     texts_of,
 )
+from experience.tell.budget import Count
+from experience.tell.shorten import size_of
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 """Where something stands: keys and indexes, from the outside in."""
 
 _NEEDED = 'a list of {"role": ..., "content": ...}, or an object with such a list under "messages"'
@@ -39,7 +42,7 @@ class Placed(NamedTuple):
     """A block of an exchange and the place of its text in the messages; None where it has none to put back."""
 
     block: Block
-    text_at: Path | None
+    text_at: JsonPath | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,18 @@ class Conversation:
     """The messages, in the shape in which they came."""
     placed: tuple[Placed, ...]
     """Their blocks in order, without those of calls that are not all answered yet."""
+    held: tuple[Placed, ...]
+    """The blocks of the messages from the first such call on, which are left alone."""
     waiting: int
-    """Messages at the end that belong to such calls."""
+    """How many messages these are; they stand at the end."""
 
     @classmethod
     def of(cls, data: Any) -> "Conversation":
         """Read messages: of either interface, in a list or in an object under `messages`.
 
-        Calls at the end that are not all answered yet are left alone, and what was answered of them: a wave is compacted
-        when it has landed. Raises InvalidInput for what is no list of messages, and for a message that breaks the form.
+        Calls of the last turn of an assistant that are not all answered yet are left alone, and what was answered of
+        them: a wave is compacted when it has landed. Calls of an earlier turn never will be answered. Raises
+        InvalidInput for what is no list of messages, and for a message that breaks the form.
         """
         messages, at = _messages_of(data)
         placed: list[Placed] = []
@@ -72,9 +78,19 @@ class Conversation:
             blocks = list(_blocks(message, number, (*at, number)))
             wave.see(number, message, [one.block for one in blocks])
             placed += blocks
-        begun = wave.begun
-        landed = len(messages) if begun is None else begun
-        return cls(data, tuple(placed if begun is None else placed[: starts[begun]]), len(messages) - landed)
+        landed = len(messages) if wave.begun is None else wave.begun
+        upto = len(placed) if wave.begun is None else starts[wave.begun]
+        return cls(data, tuple(placed[:upto]), tuple(placed[upto:]), len(messages) - landed)
+
+    def waiting_cost(self, count: Count = size_of) -> int:
+        """What the texts cost that are left alone because calls wait, in bytes or as counted."""
+        held = [one.block for one in self.held if one.text_at is not None]
+        texts = [
+            block.text if isinstance(block, Text) else block.content
+            for block in held
+            if isinstance(block, Text | ToolResult)
+        ]
+        return sum(count(text) for text in texts if text)
 
     def exchange(self) -> Exchange:
         """All that assistants said and tools answered, as one exchange."""
@@ -112,14 +128,16 @@ class Conversation:
 
 
 class _Wave:
-    """Which announced calls wait for their results, read message by message.
+    """Which calls of the last turn wait for their results, read message by message.
 
-    What a person says, or what an assistant says without a call, ends the wave: calls that were not answered by then
-    never will be.
+    Messages of an assistant that follow each other are one turn. The next turn ends the wave, as does what a person
+    says, or what an assistant says without a call: calls that were not answered by then never will be.
     """
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str | None, int]] = []
+        self._answered = False
+        """Whether something came after what the assistant said last."""
 
     @property
     def begun(self) -> int | None:
@@ -129,8 +147,10 @@ class _Wave:
     def see(self, number: int, message: Mapping[str, Any], blocks: Sequence[Block]) -> None:
         calls = [block.id for block in blocks if isinstance(block, ToolUse)]
         answers = _answers(message, blocks)
-        if not calls and not answers and message["role"] in ("user", "assistant"):
+        says = not calls and not answers and message["role"] in ("user", "assistant")
+        if says or (message["role"] == "assistant" and self._answered):
             self._waiting.clear()
+        self._answered = message["role"] != "assistant"
         self._waiting += [(call, number) for call in calls]
         for answer in answers:
             found = next((one for one in self._waiting if one[0] == answer), None)
@@ -146,8 +166,8 @@ def _answers(message: Mapping[str, Any], blocks: Iterable[Block]) -> list[str | 
     return list(found)
 
 
-def _messages_of(data: Any) -> tuple[Sequence[Mapping[str, Any]], Path]:
-    at: Path = ()
+def _messages_of(data: Any) -> tuple[Sequence[Mapping[str, Any]], JsonPath]:
+    at: JsonPath = ()
     if isinstance(data, dict) and "messages" in data:
         data, at = data["messages"], ("messages",)
     if not isinstance(data, list):
@@ -168,7 +188,7 @@ def _messages_of(data: Any) -> tuple[Sequence[Mapping[str, Any]], Path]:
     return data, at
 
 
-def _blocks(message: Mapping[str, Any], number: int, at: Path) -> Iterator[Placed]:
+def _blocks(message: Mapping[str, Any], number: int, at: JsonPath) -> Iterator[Placed]:
     role, content = message["role"], message.get("content")
     if role == "assistant":
         yield from _said(content, (*at, "content"))
@@ -184,7 +204,7 @@ def _blocks(message: Mapping[str, Any], number: int, at: Path) -> Iterator[Place
                 )
 
 
-def _said(content: Any, at: Path) -> Iterator[Placed]:
+def _said(content: Any, at: JsonPath) -> Iterator[Placed]:
     if isinstance(content, str):
         yield Placed(Text(content), at)
     for index, part in enumerate(content if isinstance(content, list) else ()):
@@ -201,7 +221,7 @@ def _calls(calls: Any, number: int) -> Iterator[Placed]:
     yield from (Placed(ToolUse(call), None) for call in calls or ())
 
 
-def _answered(id: str | None, content: Any, failed: bool, at: Path) -> Iterator[Placed]:
+def _answered(id: str | None, content: Any, failed: bool, at: JsonPath) -> Iterator[Placed]:
     """One result for each text of an answer; what is no text goes with the first."""
     if isinstance(content, str):
         yield Placed(ToolResult(id, content, failed), at)

@@ -7,20 +7,24 @@ and files, not what texts are or who decided that one leaves.
 import hashlib
 import os
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from tempfile import mkstemp
 from typing import NamedTuple
 
 from experience.errors import InvalidInput, NotFound, StoreError, shown
 from experience.tell import marks
-from experience.tell.shorten import decoded, encoded, parts
+from experience.tell.shorten import Strategy, decoded, encoded, parts, size_of, source
 
 OFFLOAD_MIN_BYTES = 16_384
-"""A text that could be cut is stored from this size on."""
+"""From this size on the founding system stored a text that could be cut."""
 ATTACHMENT_CAP = 1_024
 """Bytes that stand in for a text of which half would be worth nothing."""
 
+_TEMPORARY = ".rest-"
+_OLD = 3_600  # seconds: nobody writes one file for so long
 _LOCATOR = re.compile(r"cas:sha256-[0-9a-f]{64}")
 
 
@@ -35,18 +39,16 @@ class Stored(NamedTuple):
     """In bytes."""
 
 
-class Substitute(NamedTuple):
-    """What stands in for a text that was stored."""
+def substitute(text: str, hint: str, cap: int) -> tuple[str, int] | None:
+    """The beginning of a text and its hint in at most `cap` bytes, and how many bytes of the text are missing.
 
-    text: str
-    dropped: int
-    """Bytes of the original that it does not hold."""
-    stored: Stored
-
-
-def under_hint(text: str, hint: str, cap: int) -> tuple[str, int]:
-    """The beginning of a text and this hint in at most `cap` bytes, and how many bytes of the text are missing."""
-    kept = parts(encoded(text), cap - len(encoded(hint)), 2**63)
+    None where it would be no shorter than the text, or where the cap does not hold the hint.
+    """
+    size = size_of(text)
+    cap = min(cap, size - 1)
+    if size_of(hint) > cap:
+        return None
+    kept = parts(encoded(text), cap - size_of(hint), size)
     return decoded(kept.before) + hint, kept.dropped
 
 
@@ -58,7 +60,10 @@ class ContentStore:
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
+        if not os.fspath(root):
+            raise InvalidInput("the name of the folder is empty; name one, . for this one")
         self._root = Path(root).absolute()
+        self._swept = False
         if not str(self._root).isprintable():
             raise InvalidInput(
                 f"the folder {shown(str(self._root))} has characters that do not print; take another name"
@@ -91,12 +96,12 @@ class ContentStore:
         """
         pinned = self._pinned(locator)
         try:
-            data = pinned.read_bytes()
+            data = pinned.read_bytes() if _regular(pinned) else None
         except FileNotFoundError as error:
             raise NotFound(f"nothing is kept under {locator} in {self._root}") from error
         except OSError as error:
             raise StoreError(f"{pinned} cannot be read: {error.strerror}") from error
-        if self.stored(data).locator != locator:
+        if data is None or self.stored(data).locator != locator:
             raise StoreError(f"{pinned} was changed: it does not hold what its name says; restore it from a copy")
         return data
 
@@ -108,20 +113,21 @@ class ContentStore:
         """The line that ends the substitute of a text; nothing is written."""
         return self._hint(self.stored(encoded(text)))
 
-    def substitute(self, text: str, cap: int) -> Substitute:
-        """Store a text, and say in at most `cap` bytes how it begins and where it is.
+    def original(self, text: str) -> str | None:
+        """The text that this one stands in for; None where it is no substitute of ours.
 
-        Raises InvalidInput, and stores nothing, when the text fits in `cap` or `cap` does not hold the hint; StoreError
-        when the folder cannot be written.
+        Anybody can write a line that reads like a hint. It is believed only where the content is kept here, the path is
+        its own copy, and all that stands before the line is of that content; else the text would be lost for it.
         """
-        data = encoded(text)
-        if len(data) <= cap:
-            raise InvalidInput(f"a text of {len(data)} bytes fits in {cap}; keep it as it is")
-        hint = self._hint(self.stored(data))
-        if len(encoded(hint)) > cap:
-            raise InvalidInput(f"a cap of {cap} bytes does not hold the hint; it needs at least {len(encoded(hint))}")
-        stored = self.put(data)
-        return Substitute(*under_hint(text, hint, cap), stored)
+        hint = marks.hint_of(text)
+        if hint is None or hint.path != str(self._of(hint.locator, 0).path):
+            return None
+        try:
+            data = self.read(hint.locator)
+            whole = data.decode("utf-8", "surrogatepass")
+        except (NotFound, StoreError, UnicodeDecodeError):
+            return None
+        return whole if hint.total == len(data) and _is_of(text.removesuffix(hint.line), whole) else None
 
     def _of(self, locator: str, size: int) -> Stored:
         last = "".join(char for char in locator if char.isalnum())[-16:]
@@ -140,20 +146,49 @@ class ContentStore:
             if _holds(path, data):
                 return
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._sweep()
             _write_once(path, data)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}; name a folder that can be") from error
 
+    def _sweep(self) -> None:
+        """Remove what killed writers left, once for each store: what is ours, and too old to be written still."""
+        if self._swept:
+            return
+        self._swept = True
+        for path in self._root.glob(f"{_TEMPORARY}*"):
+            with suppress(FileNotFoundError):
+                found = path.lstat()
+                if S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_mtime < time.time() - _OLD:
+                    path.unlink()
+
+
+def _is_of(body: str, whole: str) -> bool:
+    """Whether all that a substitute shows is in the text that it stands for."""
+    for strategy in Strategy:
+        found, data = source(body, strategy), encoded(whole)
+        if found.missing and found.size in (len(data), source(whole, strategy).size):
+            before, after = found.data[: found.at], found.data[found.at :]
+            lines_of_it = data.endswith(after) or set(after.split(b"\n")) <= {*data.split(b"\n"), b""}
+            return data.startswith(before) and lines_of_it
+    return whole.startswith(body)
+
+
+def _regular(path: Path, size: int | None = None) -> bool:
+    """Whether a file (of this size) stands there, and no link, folder or pipe, which a read could wait for for ever."""
+    found = path.lstat()
+    return S_ISREG(found.st_mode) and size in (None, found.st_size)
+
 
 def _holds(path: Path, data: bytes) -> bool:
     with suppress(FileNotFoundError):
-        return path.read_bytes() == data
+        return _regular(path, len(data)) and path.read_bytes() == data
     return False
 
 
 def _write_once(path: Path, data: bytes) -> None:
     """The file is there whole or not at all, whoever else writes it at the same time."""
-    descriptor, temporary = mkstemp(dir=path.parent, prefix=".rest-")
+    descriptor, temporary = mkstemp(dir=path.parent, prefix=_TEMPORARY)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -1,7 +1,7 @@
 """The live window of a run: exchanges compacted one by one, each once, when all its calls were answered.
 
 Compacting while results still land would part the budget among other texts than a rebuild sees. So the window and the
-rebuild from raw records share one boundary and one decision, and come to the same bytes. It knows no wire format.
+rebuild from raw steps share one boundary and one decision, and come to the same bytes. It knows no wire format.
 """
 
 from collections.abc import Sequence
@@ -10,28 +10,29 @@ from typing import NamedTuple
 
 from experience.errors import InvalidInput
 from experience.tell.blocks import Exchange, Said, ToolResult, ToolUse
+from experience.tell.budget import checked
 from experience.tell.exchange import DEFAULT, CompactPolicy, compact
 from experience.tell.offload import ContentStore
 
 
-class Reply(NamedTuple):
-    """A record: what the assistant said, with the calls it announced."""
+class Announced(NamedTuple):
+    """A step: what the assistant said, with the calls it announced."""
 
     blocks: tuple[Said, ...]
 
 
 class Landed(NamedTuple):
-    """A record: what a tool answered."""
+    """A step: what a tool answered."""
 
     result: ToolResult
 
 
-Record = Reply | Landed
+Step = Announced | Landed
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a run sees of its past; each step gives a new one."""
+    """What a run sees of its past; each step gives a new one. Raises InvalidInput for a negative budget."""
 
     budget: int
     """Of one exchange, in the unit that the policy counts."""
@@ -41,6 +42,9 @@ class Window:
     """Exchanges that are over, compacted."""
     open: Exchange | None = None
     """The one whose calls are not all answered yet, as it is."""
+
+    def __post_init__(self) -> None:
+        checked(self.budget)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -83,33 +87,33 @@ class Window:
 
 
 class Rebuilt(NamedTuple):
-    """A window made again from records."""
+    """A window made again from steps."""
 
     window: Window
     upto: int
-    """How many records are in it: those up to the last place where no call waited."""
+    """How many steps are in it: those up to the last place where no call waited."""
 
 
 def rebuild(
-    records: Sequence[Record],
+    steps: Sequence[Step],
     budget: int,
     policy: CompactPolicy = DEFAULT,
     upto: int | None = None,
     store: ContentStore | None = None,
 ) -> Rebuilt:
-    """The window that a run had after its first `upto` records, all of them by default, block for block.
+    """The window that a run had after its first `upto` steps, all of them by default, block for block.
 
-    A wave that had not landed whole by then is left out whole. Raises InvalidInput for an `upto` past the end or below 0,
-    and for records that no window could have come from.
+    A wave that had not landed whole by then is left out whole. Raises InvalidInput for an `upto` past the end or
+    below 0, and for steps that no window could have come from.
     """
     if upto is None:
-        upto = len(records)
-    if not 0 <= upto <= len(records):
-        raise InvalidInput(f"the cut is at {upto}; it needs to be from 0 to {len(records)}, where the records end")
+        upto = len(steps)
+    if not 0 <= upto <= len(steps):
+        raise InvalidInput(f"the cut is at {upto}; it needs to be from 0 to {len(steps)}, where the steps end")
     window, safe = Window(budget, policy, store), 0
     last = window
-    for number, record in enumerate(records[:upto], 1):
-        window = window.reply(*record.blocks) if isinstance(record, Reply) else window.land(record.result)
+    for number, step in enumerate(steps[:upto], 1):
+        window = window.reply(*step.blocks) if isinstance(step, Announced) else window.land(step.result)
         if window.open is None:
             last, safe = window, number
     return Rebuilt(last, safe)
