@@ -1,9 +1,10 @@
-"""Recall by both: the ranks of two backends, fused.
+"""Recall by both: the scores of two backends, put on one scale and added, and a little for the ranks.
 
-Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): an episode scores the sum of 1 / (10 + rank) over the
-arms that found it. It needs no scale common to BM25 and cosine, of which there is none. The paper's constant is 60; in a
-store of hundreds nearly everything is found by both arms, and 60 then puts what is middling in both above what is best in
-one (`docs/decisions.md` has the figures).
+A keyword score is the share of the question that a text says, an embedding score the cosine; both are about 1 for the same
+text and about 0 for foreign ones, so they can be added as they are, whatever else the answer holds. A long question says
+more by its words, so its words count for more. Ranks (reciprocal rank fusion, Cormack, Clarke and Büttcher, SIGIR 2009)
+add what scores on a scale that fits badly would lose. The weights were chosen on development data and are the same for
+every store (`docs/decisions.md` has the figures).
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING
 
 from experience.errors import InvalidInput
 from experience.protocols import Backend, Filter, Hit, Progress, VectorBackend, check_k
+from experience.tokens import query_terms
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_DEPTH = 200
+_SHORT, _LONG = 4, 16  # words of a question
+_WORDS_SHORT, _WORDS_LONG = 0.3, 0.5  # the weight of words in one so short or shorter, and in one so long or longer
+_RANKS = 0.6  # what the ranks together weigh
 _RRF_K = 10
-_DEPTH = 50
 
 
 class HybridBackend:
@@ -27,16 +32,23 @@ class HybridBackend:
         self._arms = (keyword, embedding)
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
-        """At most k hits of either arm, best first, equal scores newest first; `why` gives the rank in each arm."""
+        """At most k hits of either arm, best first, equal scores newest first; `why` gives the rank in each arm.
+
+        The score is about 1 for a text like the question in words and meaning, and about 0 for one that has nothing of it.
+        """
         check_k(k)
         if k == 0:
             return []
         scores: dict[int, float] = {}
         why: dict[int, list[str]] = {}
-        for arm in self._arms:
+        for arm, weight in zip(self._arms, _weights(situation), strict=True):
             hits = arm.recall(situation, max(k, _DEPTH), where)
+            # What an arm did not list would score no more than the last it did; what shares no word scores nothing.
+            missed = hits[-1].score if arm is self._arms[1] and len(hits) == max(k, _DEPTH) else 0.0
+            for id in scores.keys() - {hit.id for hit in hits}:
+                scores[id] += weight * missed
             for rank, hit in zip(_ranks(hits), hits, strict=True):
-                scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (_RRF_K + rank)
+                scores[hit.id] = scores.get(hit.id, 0.0) + weight * hit.score + _RANKS / (_RRF_K + rank)
                 why.setdefault(hit.id, []).append(hit.why)
         best = sorted(scores, key=lambda id: (-scores[id], -id))[:k]
         return [Hit(id, scores[id], ", ".join(why[id])) for id in best]
@@ -55,6 +67,13 @@ class HybridBackend:
             if isinstance(arm, VectorBackend):
                 return arm.vectors()
         raise InvalidInput("neither arm of this backend has vectors; make one of them an embedding backend")
+
+
+def _weights(situation: str) -> tuple[float, float]:
+    """What words and meaning weigh in a question; together 1."""
+    length = min(max(len(query_terms(situation)), _SHORT), _LONG)
+    words = _WORDS_SHORT + (_WORDS_LONG - _WORDS_SHORT) * (length - _SHORT) / (_LONG - _SHORT)
+    return words, 1 - words
 
 
 def _ranks(hits: Sequence[Hit]) -> Iterator[int]:

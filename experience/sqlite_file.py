@@ -233,6 +233,8 @@ def _opened(db: Database, name: str) -> Database:
         with _transaction(db):
             schema.migrate(db)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    # In how many rows a word stands; the connection's own, since nothing of it is kept.
+    db.execute("CREATE VIRTUAL TABLE temp.document_frequency USING fts5vocab(main, terms, row)")
     return db
 
 

@@ -322,16 +322,24 @@ class Arm:
         return len(self.ids)
 
 
-def test_hybrid_sums_the_reciprocal_ranks_and_breaks_ties_by_age():
-    hybrid = HybridBackend(Arm(1, 2, 3), Arm(2, 4))
-
-    hits = hybrid.recall("x", 10)
+def test_hybrid_adds_the_scores_of_both_arms_and_a_little_for_their_ranks():
+    hits = HybridBackend(Arm(1, 2, 3), Arm(2, 4)).recall("x", 10)  # one word: words weigh 0.3, meaning 0.7
 
     assert [(hit.id, hit.score) for hit in hits] == [
-        (2, pytest.approx(1 / 12 + 1 / 11)), (1, pytest.approx(1 / 11)), (4, pytest.approx(1 / 12)), (3, pytest.approx(1 / 13)),
+        (2, pytest.approx(0.3 / 2 + 0.6 / 12 + 0.7 + 0.6 / 11)), (4, pytest.approx(0.7 / 2 + 0.6 / 12)),
+        (1, pytest.approx(0.3 + 0.6 / 11)), (3, pytest.approx(0.3 / 3 + 0.6 / 13)),
     ]  # fmt: skip
-    assert [hit.id for hit in HybridBackend(Arm(1), Arm(2)).recall("x", 2)] == [2, 1]
     assert hits[0].why == "arm 2, arm 1"
+    assert hits == HybridBackend(Arm(1, 2, 3), Arm(2, 4)).recall("x", 10)
+
+
+def test_words_weigh_more_in_a_long_question():
+    long = " ".join(f"word{number}" for number in range(20))
+    [first, second] = HybridBackend(Arm(1), Arm(2)).recall(long, 2)
+
+    assert (first.id, second.id) == (2, 1), "as much as meaning, and then the newer comes first"
+    assert first.score == second.score == pytest.approx(0.5 + 0.6 / 11)
+    assert [hit.id for hit in HybridBackend(Arm(1), Arm(2)).recall("word", 2)] == [2, 1]
 
 
 def test_what_scores_the_same_in_an_arm_ranks_the_same_in_the_fusion():
@@ -341,17 +349,49 @@ def test_what_scores_the_same_in_an_arm_ranks_the_same_in_the_fusion():
     hits = HybridBackend(arm, Arm()).recall("x", 4)
 
     assert [(hit.id, hit.score) for hit in hits] == [
-        (4, pytest.approx(1 / 11)), (3, pytest.approx(1 / 12)), (2, pytest.approx(1 / 12)), (1, pytest.approx(1 / 14)),
+        (4, pytest.approx(0.27 + 0.6 / 11)), (3, pytest.approx(0.15 + 0.6 / 12)),
+        (2, pytest.approx(0.15 + 0.6 / 12)), (1, pytest.approx(0.12 + 0.6 / 14)),
     ]  # fmt: skip
+
+
+def test_what_an_arm_had_no_room_for_counts_as_the_last_it_had(memory):
+    full = Arm(*range(1, 201))
+    hits = {hit.id: hit.score for hit in HybridBackend(Arm(999), full).recall("x", 10)}
+    assert hits[999] == pytest.approx(0.3 + 0.6 / 11 + 0.7 / 200)
 
 
 def test_hybrid_asks_both_arms_deeply_and_with_the_filter():
     one, two = Arm(), Arm()
     where = Filter(success=True)
     HybridBackend(one, two).recall("x", 3, where)
-    HybridBackend(one, two).recall("x", 80, where)
+    HybridBackend(one, two).recall("x", 500, where)
 
-    assert one.asked == two.asked == [("x", 50, where), ("x", 80, where)]
+    assert one.asked == two.asked == [("x", 200, where), ("x", 500, where)]
+
+
+def test_a_keyword_score_is_the_share_of_the_question_that_a_text_says(store):
+    backend = open_backend("keyword", store)
+    wanted = store.record(Episode("rotate the vault keys of the billing service", "done")).id
+    for number in range(40):
+        store.record(Episode(f"bake bread number {number} for the party", "done"))
+    [all_of_it] = backend.recall("rotate vault keys billing service", 1)
+    [part] = backend.recall("rotate vault keys aardvark zebra", 1)
+    assert all_of_it.id == part.id == wanted
+    assert 0.8 < all_of_it.score < 1.2
+    assert 0.4 < part.score < 0.75
+
+
+def test_common_words_are_not_walked_through_but_find_what_rare_ones_do_not(store, monkeypatch):
+    monkeypatch.setattr("experience.backends.keyword._MOST_POSTINGS", 10)
+    monkeypatch.setattr("experience.backends.keyword._FEWEST_TERMS", 1)
+    backend = open_backend("keyword", store)
+    for number in range(30):
+        store.record(Episode(f"deploy the website number{number}", "o", success=number == 7))
+    store.read = Counted(store.read)
+    assert [hit.id for hit in backend.recall("deploy website number3", 1)] == [4]
+    assert store.read.terms == 1
+    assert len(backend.recall("deploy website number3", 20)) == 20
+    assert [hit.id for hit in backend.recall("deploy website number3", 5, Filter(success=True))] == [8]
 
 
 def test_a_question_of_very_many_words_starves_no_filter_and_asks_for_a_thousand(store):
