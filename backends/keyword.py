@@ -16,8 +16,9 @@ from experience.store import SqliteStore
 from experience.tokens import query_terms
 
 _MOST_TERMS = 1000
-_MOST_POSTINGS = 20_000  # rows that the words of a question may stand in altogether; the rarest words go first
+_MOST_POSTINGS = 5_000  # rows that the words of a question may stand in altogether; the rarest words go first
 _FEWEST_TERMS = 3  # words that are looked for however common they are
+_LEAST_SAID = 3.0  # what a question says at least: one of common words only says next to nothing, and is not all said
 _LEAST_WEIGHT = 1e-6  # of a word that stands in half of all rows or more, as FTS5 has it
 _SEARCH = """
     SELECT rowid, bm25(terms, 1.0, 0.5, 0.5) AS badness FROM terms
@@ -36,7 +37,7 @@ class KeywordBackend:
         """At most k hits that share a word with the text, best first, equal scores newest first.
 
         The score is BM25 over what a text of average length would get that says every word of the question once: 0 is
-        nothing in common, about 1 is all of it.
+        nothing in common, about 1 is all of it. A question of words that stand everywhere scores about 0.
         """
         check_k(k)
         terms = _spread(query_terms(situation))
@@ -47,7 +48,7 @@ class KeywordBackend:
             found = self._search(_telling(weights), k, where)
             if len(found) < k and len(_telling(weights)) < len(terms):
                 found = self._search(list(weights), k, where)  # common words may find what rare ones do not
-        most = sum(weight for weight, _ in weights.values())
+        most = max(sum(weight for weight, _ in weights.values()), _LEAST_SAID)
         # FTS5 counts badness: negative, the smaller the better.
         return [Hit(id, -badness / most, f"keyword {rank}") for rank, (id, badness) in enumerate(found, 1)]
 

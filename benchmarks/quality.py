@@ -4,10 +4,15 @@
     python benchmarks/quality.py runs.jsonl --group-by task_id     leave one out, on episodes of your own
     python benchmarks/quality.py folder                            a BEIR folder, or one laid out like `data/`
 
+Beside the backends stand baselines, over the same episodes: `rrf60`, reciprocal rank fusion of both arms with the paper's
+constant, and `bm25s` (Lucene's variant, k1 1.2, b 0.75, English stop words, Snowball stems), where that package is installed;
+`embedding` is plain MiniLM.
+
 Backends are asked directly: `Memory.recall` gives each content once, and here copies have to count. Figures are
 means over queries, printed x100 (in the JSON: 0 to 1). A judged score is the gain itself, as in trec_eval.
 """
 
+import importlib.util
 import json
 import random
 import tempfile
@@ -24,7 +29,7 @@ from numpy.typing import NDArray
 from experience.backends import NAMES, open_backend
 from experience.backends.encoders import open_encoder
 from experience.episode import Episode
-from experience.protocols import Backend, Encoder, Filter
+from experience.protocols import Backend, Encoder, Filter, Hit, Progress
 from experience.store import SqliteStore
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -173,7 +178,8 @@ def standard_tasks(data: Path) -> Iterator[Task]:
         for group_by, cross_task in (("task_id", False), ("group", False), ("group", True)):
             yield episodes_task(airline, group_by, cross_task=cross_task)
         yield episodes_task(alfworld, "group", cross_task=False)
-        yield beir_task(data / "retrieval" / "metatool-rest")
+        for name in ("metatool-rest", "scifact-train"):
+            yield beir_task(data / "retrieval" / name)
     else:
         click.echo(f"no real data in {data}; only the sample is measured", err=True)
     yield sample_task(CHECKOUT / "data")
@@ -210,6 +216,78 @@ def recorded(store: SqliteStore, episodes: Sequence[Episode], what: str) -> list
         return [store.add(episode).id for episode in episodes]
 
 
+class Rrf60:
+    """A baseline: both arms with equal weight, 1 / (60 + rank), over the best 50 of each."""
+
+    def __init__(self, keyword: Backend, embedding: Backend) -> None:
+        self._arms = (keyword, embedding)
+
+    def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
+        """At most k hits, best first."""
+        scores: dict[int, float] = {}
+        for arm in self._arms:
+            for rank, hit in enumerate(arm.recall(situation, 50, where), 1):
+                scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (60 + rank)
+        return [Hit(id, scores[id], "") for id in sorted(scores, key=lambda id: (-scores[id], -id))[:k]]
+
+    def refresh(self, progress: Progress | None = None) -> int:
+        """Both arms."""
+        return max(arm.refresh(progress) for arm in self._arms)
+
+    def pending(self) -> int:
+        """Of both arms."""
+        return max(arm.pending() for arm in self._arms)
+
+
+class Bm25s:
+    """A baseline: the package bm25s over the whole text of each episode, without its labels."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        import bm25s
+        import Stemmer
+
+        self._stemmer = Stemmer.Stemmer("english")
+        self._bm25s = bm25s
+        records = sorted(store.records(), key=lambda record: record.id)
+        self._ids = [record.id for record in records]
+        texts = [
+            " ".join((e.situation, e.outcome, *e.tools, *e.skills, *e.tags))
+            for e in (record.episode for record in records)
+        ]
+        self._index = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+        self._index.index(self._cut(texts), show_progress=False)
+
+    def _cut(self, texts: Sequence[str]) -> Any:
+        return self._bm25s.tokenize(list(texts), stopwords="en", stemmer=self._stemmer, show_progress=False)
+
+    def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
+        """At most k hits, best first."""
+        deep = len(self._ids) if where.ids is not None else min(k, len(self._ids))
+        places, scores = self._index.retrieve(self._cut([situation]), k=deep, show_progress=False)
+        found = [Hit(self._ids[int(at)], float(score), "") for at, score in zip(places[0], scores[0], strict=True)]
+        return [hit for hit in found if where.ids is None or hit.id in where.ids][:k]
+
+    def refresh(self, progress: Progress | None = None) -> int:  # noqa: ARG002
+        """Nothing to do."""
+        return 0
+
+    def pending(self) -> int:
+        """Nothing."""
+        return 0
+
+
+def opened(name: str, store: SqliteStore, encoder: Encoder | None) -> Backend:
+    """A backend or a baseline by its name."""
+    if name == "rrf60":
+        return Rrf60(open_backend("keyword", store), open_backend("embedding", store, encoder))
+    return Bm25s(store) if name == "bm25s" else open_backend(name, store, encoder)
+
+
+def baselines() -> tuple[str, ...]:
+    """Those that can be measured here."""
+    return ("rrf60", "bm25s") if importlib.util.find_spec("bm25s") else ("rrf60",)
+
+
 def answers(backend: Backend, ids: Sequence[int], queries: Sequence[Query]) -> Iterator[Scores]:
     """Ask every query; what it leaves out is filtered away before the ranking."""
     places = {id: place for place, id in enumerate(ids)}
@@ -224,7 +302,7 @@ def measure(task: Task, what: str, backends: Sequence[str], encoder: Encoder | N
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "quality.db") as store:
         ids = recorded(store, task.episodes, what)
         for name in backends:
-            backend = open_backend(name, store, encoder)
+            backend = opened(name, store, encoder)
             backend.refresh()
             marks = list(answers(backend, ids, task.queries))
             means = Scores(*(float(np.mean([getattr(mark, part.name) for mark in marks])) for part in fields(Scores)))
@@ -273,7 +351,14 @@ def cells(row: Row) -> list[str]:
 @click.option("--group-by", default="group", help="Key whose value relevant episodes share, in an episodes file.")
 @click.option("--cross-task", is_flag=True, help="Leave out all other runs with the query's task_id, too.")
 @click.option("--what", type=click.Choice(CONTENTS), help="What to record; both when left out.")
-@click.option("--backend", "backends", multiple=True, type=click.Choice(NAMES), default=NAMES, show_default=True)
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=click.Choice([*NAMES, "rrf60", "bm25s"]),
+    default=(*NAMES, *baselines()),
+    show_default=True,
+)
 @click.option("--encoder", help="Name of a sentence-transformers model; the packaged MiniLM when left out.")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many queries, drawn with a fixed seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table; figures from 0 to 1.")
@@ -290,7 +375,7 @@ def main(
 ) -> None:
     """Measure how well recall ranks PATHS: episodes files, BEIR folders, folders like data/."""
     tasks = (open_task(path, group_by, cross_task=cross_task) for path in paths) if paths else standard_tasks(data)
-    model = open_encoder(encoder) if {"embedding", "hybrid"} & set(backends) else None
+    model = open_encoder(encoder) if {"embedding", "hybrid", "rrf60"} & set(backends) else None
     rows = [row for task in tasks for row in run(limited(task, limit), what, backends, model)]
     about = {"encoder": model.name if model else None, "seed": SEED, "rows": [asdict(row) for row in rows]}
     click.echo(json.dumps(about, indent=2) if as_json else table(rows))
