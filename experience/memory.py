@@ -99,13 +99,18 @@ class Memory:
         """Take a label back: the one named, or the one that counts. It stays on record. Raises NotFound."""
         return self.store.withdraw(id, label_id, by, evidence)
 
-    def recall(self, situation: str, k: int = 3, where: Filter = Filter()) -> list[Match]:
-        """At most k past runs that are similar to a situation, best first.
+    def recall(
+        self, situation: str, k: int = 3, where: Filter = Filter(), *, min_score: float | None = None
+    ) -> list[Match]:
+        """At most k past runs that are similar to a situation, best first; with `min_score` only those that score as much.
 
         Only runs that pass `where` are ranked. Copies of one episode come once, as the newest of them. Text without a word
-        in it, and k = 0, give an empty list; what goes wrong is raised. Raises InvalidInput for a negative k.
+        in it, and k = 0, give an empty list; what goes wrong is raised. Raises InvalidInput for a negative k and for a
+        `min_score` that is no number.
         """
         check_k(k)
+        if min_score is not None and not min_score == min_score:  # noqa: PLR0124 (not a number is not even itself)
+            raise InvalidInput("min_score is not a number; it needs one, about 0.2 to leave out what is foreign")
         depth = k
         while True:
             hits = self.backend.recall(situation, depth, where)
@@ -113,7 +118,7 @@ class Memory:
             found = [Match(hit.score, hit.why, records[hit.id]) for hit in hits if hit.id in records]
             distinct = _without_copies(found)
             if len(distinct) >= k or len(hits) < depth:
-                return distinct[:k]
+                return [match for match in distinct[:k] if min_score is None or match.score >= min_score]
             depth *= 4
 
     def get(self, id: int) -> Record:

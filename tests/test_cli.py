@@ -604,3 +604,13 @@ def test_the_year_one_is_written_with_four_digits(run):
     run("record", "s", "--outcome", "o", "--started-at", "0001-01-01")
 
     assert "0001-01-01" in run("list").stdout
+
+
+def test_recall_leaves_out_what_scores_too_little_and_counts_it(recorded):
+    result = recorded("recall", "deploy the site", "--min-score", "1.5")
+    assert result.stdout == ""
+    assert "1 run scored less than 1.5" in result.stderr
+    assert (
+        recorded("recall", "deploy the site", "--min-score", "-1").stdout
+        == recorded("recall", "deploy the site").stdout
+    )

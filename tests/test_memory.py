@@ -19,6 +19,7 @@ from experience import (
     StoreError,
     quoted,
 )
+from experience.backends import open_backend
 from experience.echoes import STRIPPED, strip_recalled
 from experience.recalled import CLOSING, OPENING
 from experience.testing import HashEncoder
@@ -220,3 +221,15 @@ def test_the_newest_of_copies_stands_for_all(memory):
         newest = memory.record(EPISODE)
 
     assert [match.id for match in memory.recall("deploy", k=3)] == [newest]
+
+
+def test_what_scores_too_little_can_be_left_out(store):
+    memory = Memory(store, open_backend("hybrid", store, HashEncoder(width=256)))
+    memory.record(Episode("publish the docs site", "live"))
+    memory.record(Episode("bake bread for the office", "burnt"))
+
+    assert [match.id for match in memory.recall("publish docs site", min_score=0.4)] == [1]
+    assert memory.recall("walk the dog", min_score=0.4) == []
+    assert len(memory.recall("publish docs site")) == 2
+    with pytest.raises(InvalidInput, match="not a number"):
+        memory.recall("publish", min_score=float("nan"))

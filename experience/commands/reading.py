@@ -7,6 +7,7 @@ import click
 
 from experience.commands.common import (
     Settings,
+    count,
     filters,
     print_json,
     print_record,
@@ -23,22 +24,28 @@ from experience.screen import visible
 @click.command()
 @click.argument("situation")
 @click.option("-k", type=click.IntRange(min=0), default=3, show_default=True, help="How many at most.")
+@click.option("--min-score", type=click.FloatRange(-2, 2), metavar="N", help="Leave out what scores less.")
 @filters
 @wants_json
 @click.pass_obj
-def recall(settings: Settings, /, situation: str, k: int, **parts: Any) -> None:
+def recall(settings: Settings, /, situation: str, k: int, min_score: float | None, **parts: Any) -> None:
     """Recall past runs similar to SITUATION, best first; - reads it from standard input."""
     from experience import printing
 
     with settings.memory() as memory:
         refresh_with_bar(memory)
-        matches = memory.recall(text_from(situation), k, Filter(**parts))
+        found = memory.recall(text_from(situation), k, Filter(**parts))
+    matches = [match for match in found if min_score is None or match.score >= min_score]
     if settings.json:
         print_json([printing.match_json(match) for match in matches])
         return
     for rank, match in enumerate(matches, 1):
         click.echo(printing.match_block(rank, match, width()))
-    if not matches:
+    if len(matches) < len(found):
+        remark(
+            f"{count(len(found) - len(matches), 'run')} scored less than {min_score:g}, the best {found[len(matches)].score:.3f}"
+        )
+    elif not matches:
         remark("nothing similar was found")
 
 
