@@ -158,7 +158,7 @@ OUTPUT = {
     * 4,
     "systemctl": "● web.service - The web server of the house\n   Loaded: loaded (/lib/systemd/system/web.service; enabled)\n   Active: active (running) since Mon 2024-01-05\n Main PID: 12 (web)\n"
     * 4,
-    "brew": "==> Downloading https://x.org/a.tar.gz\n==> Pouring a--1.0.tar.gz\n==> Summary\n🍺  /opt/a/1.0: 12 files, 3MB\n"
+    "brew": "==> Downloading https://x.org/a.tar.gz\n==> Pouring a--1.0.tar.gz\n==> Summary\n🍺  a/1.0: 12 files, 3MB\n"
     * 5,
     "ruby": "app.rb:3:in `run': undefined method `x' for nil (NoMethodError)\n\tfrom app.rb:7:in `main'\n\tfrom app.rb:9:in `<main>'\n"
     * 8,
@@ -171,11 +171,7 @@ OUTPUT = {
     "apt": "Reading package lists...\nBuilding dependency tree...\n"
     + rep(lambda i: f"Get:{i} http://archive.ubuntu.com/ubuntu jammy/main amd64 libpart{i} amd64 1.2.{i} [52.1 kB]")
     + rep(lambda i: f"Setting up libpart{i} (1.2.{i}) ..."),
-    "pip": rep(
-        lambda i: (
-            f"Requirement already satisfied: part-{i}>=1.0 in /usr/lib/python3/dist-packages (from app==1.0) (1.{i})"
-        )
-    ),
+    "pip": rep(lambda i: f"Requirement already satisfied: part-{i}>=1.0 in ./site-packages (from app==1.0) (1.{i})"),
     "docker": rep(lambda i: f"Step {i}/120 : RUN apt-get install -y part-{i}\n ---> Running in 0123abc{i}"),
     "docker words": rep(lambda i: f"Step {i}/120 : COPY the files to app\n ---> Using cache"),
     "npm": "\n".join(
@@ -215,9 +211,9 @@ OUTPUT = {
     "java2": "Exception in thread main java.lang.IllegalStateException: the part was not there at all\n"
     + rep(lambda i: f"\tat com.example.app.Part{i}.run(Part{i}.java:{i})"),
     "node": "Something went wrong while the page was being made for you.\n"
-    + rep(lambda i: f"    at Object.part{i} (/srv/app/part_{i}.js:{i}:12)"),
+    + rep(lambda i: f"    at Object.part{i} (app/part_{i}.js:{i}:12)"),
     "python": "I ran the script and this is what came out of it in the end:\n\nTraceback (most recent call last):\n"
-    + rep(lambda i: f'  File "/srv/app/part_{i}.py", line {i}, in run\n    return part(value)')
+    + rep(lambda i: f'  File "app/part_{i}.py", line {i}, in run\n    return part(value)')
     + "ValueError: no\n",
     "curl": "*   Trying 10.0.0.1:443...\n* Connected to example.org (10.0.0.1) port 443 (#0)\n"
     + rep(lambda i: f"* TLSv1.3 (OUT), TLS handshake, part {i} of it (1):\n> x-part-{i}: 12\n< x-answer-{i}: 13"),

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from experience.errors import ExperienceError
+from experience.errors import ExperienceError, InvalidInput
 from experience.protocols import LABEL_CLASSES
 from experience.screen import visible, visible_json
 
@@ -144,6 +144,16 @@ def text_from(value: str) -> str:
         return sys.stdin.read().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"standard input is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def text_of(data: bytes, name: str, most: int, repair: str) -> str:
+    """The text in the bytes of a file, without a byte order mark; `most` is how many it may have. Raises InvalidInput."""
+    if len(data) > most:
+        raise InvalidInput(f"{name} has more than {most} bytes; {repair}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{name} is not UTF-8: {error.reason} at byte {error.start}; convert it first") from error
 
 
 @contextmanager

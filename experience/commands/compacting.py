@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, remark, wants_json
+from experience.commands.common import Settings, count, remark, text_of, wants_json
 from experience.errors import InvalidInput
 from experience.screen import visible, visible_json
 
@@ -99,13 +99,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 def _read(file: str) -> str:
     with _opened(file) as opened:
-        data = opened.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise InvalidInput(f"the input has more than {_MOST_BYTES} bytes; compact it in parts")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"the input is not UTF-8: {error.reason} at byte {error.start}; convert it first") from error
+        text = text_of(opened.read(_MOST_BYTES + 1), "the input", _MOST_BYTES, "compact it in parts")
     if not text.strip():
         raise InvalidInput("the input is empty; give messages as JSON, or text")
     return text

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, print_json, remark, text_from, wants_json, write_exactly
+from experience.commands.common import (
+    Settings,
+    count,
+    print_json,
+    remark,
+    text_from,
+    text_of,
+    wants_json,
+    write_exactly,
+)
 from experience.commands.telling import (
     keep_receipt,
     policy_from,
@@ -131,13 +140,7 @@ def _file(path: Path) -> str:
     if path.exists() and not path.is_file():
         raise InvalidInput(f"{path} is no regular file; name one")
     with path.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise InvalidInput(f"{path} has more than {_MOST_BYTES} bytes; shorten it")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+        text = text_of(file.read(_MOST_BYTES + 1), str(path), _MOST_BYTES, "shorten it")
     if "\0" in text:
         raise InvalidInput(f"{path} holds a NUL; it needs to be a text")
     return text
