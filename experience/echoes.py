@@ -143,6 +143,7 @@ def _blocks(lines: Sequence[str]) -> dict[int, int]:
     ends with the last line that reads like one of a block's. Where the beginning was cut off it is the other way round.
     """
     found: dict[int, int] = {}
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=-1)
     mark = closing = len(lines)  # the next line below with a mark of either kind; with a closing one
     opened: set[int] = set()
     for at in range(len(lines) - 1, -1, -1):
@@ -151,8 +152,8 @@ def _blocks(lines: Sequence[str]) -> dict[int, int]:
         elif OPENING in lines[at]:
             whole = mark == closing < len(lines)
             if _opens(lines, at) or (whole and _is_bare(lines[at])):
-                end = closing if whole else _last_like_one(lines, at, mark)
-                if any(_reads_like_one(lines[line]) or _is_cut_off(lines, line) for line in range(at, end + 1)):
+                end = closing if whole else _last_like_one(lines, at, mark, last)
+                if any(_reads_like_one(lines[line]) or _is_cut_off(lines, line, last) for line in range(at, end + 1)):
                     found[at] = end
                     opened.add(end)
             mark = at
@@ -173,11 +174,11 @@ def _opens(lines: Sequence[str], at: int) -> bool:
     return not after.strip(_QUOTING) or _reads_like_one(after) or _reads_like_one(following)
 
 
-def _last_like_one(lines: Sequence[str], at: int, before: int) -> int:
+def _last_like_one(lines: Sequence[str], at: int, before: int, last: int) -> int:
     end = at
     while end + 1 < before:
         ahead = range(end + 1, min(end + 2 + _GAP, before))
-        if not lines[end + 1].strip(_QUOTING) or _is_weakly_one(lines, end + 1):
+        if not lines[end + 1].strip(_QUOTING) or _is_weakly_one(lines, end + 1, last):
             end += 1
         elif (strong := next((line for line in ahead if _reads_like_one(lines[line])), None)) is not None:
             end = strong
@@ -206,16 +207,16 @@ def _reads_like_one(line: str) -> bool:
     return said or bool(_ITEM.search(line))
 
 
-def _is_weakly_one(lines: Sequence[str], at: int) -> bool:
+def _is_weakly_one(lines: Sequence[str], at: int, last: int) -> bool:
     """A line that a block may hold, and other texts too: it belongs to one only beside others."""
     bare = _NUMBERED.sub("", lines[at] + " ").strip(_QUOTING)
-    return not bare or bool(_WEAK.search(lines[at])) or _is_cut_off(lines, at)
+    return not bare or bool(_WEAK.search(lines[at])) or _is_cut_off(lines, at, last)
 
 
-def _is_cut_off(lines: Sequence[str], at: int) -> bool:
-    """Whether the text ends with this line, and the line is how one of a block's begins."""
-    if at < len(lines) - 1 and any(line.strip() for line in lines[at + 1 :]):
+def _is_cut_off(lines: Sequence[str], at: int, last: int) -> bool:
+    """Whether the text ends with this line (but for blank ones), and the line is how one of a block's begins."""
+    if at != last:
         return False
     line = lines[at].strip(_QUOTING)
     rest = re.sub(r"^\d+\.? ?", "", line)
-    return bool(rest) and (any(start.startswith(rest) for start in _STARTS) or bool(_WEAK.search(lines[at])))
+    return bool(rest) and any(start.startswith(rest) for start in _STARTS)

@@ -1,5 +1,6 @@
 """The brief: what it says, in which order, how much of it, and that it is the same every time."""
 
+import cProfile
 import json
 import random
 import subprocess
@@ -383,6 +384,7 @@ def test_what_stands_in_meta_is_taken_out_too(told):
     [
         f"The mark is\n{OPENING}\n42",
         f"{OPENING}\n- `make` — run it\n{CLOSING}",
+        f"{OPENING}\n- `make`",
         f"{OPENING}\n== RESULTS ==\n{CLOSING}",
         f"the mark {OPENING} opens and {CLOSING} closes",
         f"a\n{CLOSING}\nb",
@@ -407,3 +409,13 @@ def test_what_stands_around_a_brief_stays(before, after):
 def test_what_is_laid_out_of_nothing_is_how_to_propose():
     assert headings(laid_out(Sources(), "x", BriefPolicy()).text) == ["PROPOSE A LEARNING (optional)"]
     assert laid_out(Sources(), "x", BriefPolicy(budget=5)).text == ""
+
+
+@pytest.mark.parametrize("line", ["", "- `a`", "12", "word word", OPENING, CLOSING, '  1. situation: "x"'])
+def test_looking_for_echoes_takes_time_in_proportion_to_the_text(line):
+    def calls(lines):
+        profile = cProfile.Profile()
+        profile.runcall(strip_recalled, f"{OPENING}\n\n" + f"{line}\n" * lines + '  1. situation: "x"\nmine')
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(2000) < 2.5 * calls(1000)
