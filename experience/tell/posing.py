@@ -22,7 +22,10 @@ Poses = Callable[[str], bool]
 _RESERVED = frozenset({BODY_TITLE, MEMORY_TITLE, *recalled.TITLES.values()})
 _HANDOVERS = tuple(heading.strip("# ").lower() for heading in (RECOVERED_HEADING, STEERED_HEADING, RESUMED_HEADING))
 _LIKE_EQUALS = str.maketrans(dict.fromkeys("═≡゠⹀꞊᐀━─", "="))
-_MAY_POSE = re.compile("[=#\\[\uff1d\u207c\u208c\ufe66\u2a75\u2a76\uff03\ufe5f\uff3b═≡゠⹀꞊᐀━─]")
+# Signs (and letters that nobody sees) before what looks like = or #; or what a mark begins with, anywhere.
+_MAY_POSE = re.compile(
+    "^[\\W_\u115f\u1160\u3164\uffa0]*?[=#\uff1d\u207c\u208c\ufe66\u2a75\u2a76\uff03\ufe5f═≡゠⹀꞊᐀━─]|[\\[\uff3b]"
+)
 _DECORATION = re.compile(r"^[^\w=#\[]+|^_+")  # a list's or an emphasis' signs, and other signs before the first word
 _TWO_EQUALS = re.compile(r"=\s*=")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
