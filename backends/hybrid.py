@@ -39,12 +39,13 @@ class HybridBackend:
         check_k(k)
         if k == 0:
             return []
+        depth = max(k, _DEPTH)
         scores: dict[int, float] = {}
         why: dict[int, list[str]] = {}
         for arm, weight in zip(self._arms, _weights(situation), strict=True):
-            hits = arm.recall(situation, max(k, _DEPTH), where)
-            # What an arm did not list would score no more than the last it did; what shares no word scores nothing.
-            missed = hits[-1].score if arm is self._arms[1] and len(hits) == max(k, _DEPTH) else 0.0
+            hits = arm.recall(situation, depth, where)
+            # What words found and meaning had no room for would score no more than the last it had room for.
+            missed = hits[-1].score if len(hits) == depth else 0.0
             for id in scores.keys() - {hit.id for hit in hits}:
                 scores[id] += weight * missed
             for rank, hit in zip(_ranks(hits), hits, strict=True):

@@ -25,6 +25,7 @@ _SEARCH = """
     WHERE terms MATCH ? AND EXISTS ({selection} AND e.id = terms.rowid)
     ORDER BY badness, rowid DESC LIMIT ?
 """  # EXISTS looks at the rows that match; with rowid IN (...) SQLite first lists, or looks up in the index, all that pass.
+_FREQUENCY = "SELECT term, doc FROM temp.document_frequency WHERE term IN ({marks})"
 
 
 class KeywordBackend:
@@ -45,8 +46,9 @@ class KeywordBackend:
             return []
         with self._store.alone():
             weights = self._weights(terms)
-            found = self._search(_telling(weights), k, where)
-            if len(found) < k and len(_telling(weights)) < len(terms):
+            telling = _telling(weights)
+            found = self._search(telling, k, where)
+            if len(found) < k and len(telling) < len(terms):
                 found = self._search(list(weights), k, where)  # common words may find what rare ones do not
         most = max(sum(weight for weight, _ in weights.values()), _LEAST_SAID)
         # FTS5 counts badness: negative, the smaller the better.
@@ -75,9 +77,6 @@ class KeywordBackend:
             term: (max(log((total - count + 0.5) / (count + 0.5)), _LEAST_WEIGHT), count)
             for term, count in rows.items()
         }
-
-
-_FREQUENCY = "SELECT term, doc FROM temp.document_frequency WHERE term IN ({marks})"
 
 
 def _telling(weights: Mapping[str, tuple[float, int]]) -> list[str]:

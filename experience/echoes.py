@@ -151,7 +151,7 @@ def _blocks(lines: Sequence[str]) -> dict[int, int]:
             mark = closing = at
         elif OPENING in lines[at]:
             whole = mark == closing < len(lines)
-            if _opens(lines, at) or (whole and _is_bare(lines[at])):
+            if _opens(lines, at):
                 end = closing if whole else _last_like_one(lines, at, mark, last)
                 if any(_reads_like_one(lines[line]) or _is_cut_off(lines, line, last) for line in range(at, end + 1)):
                     found[at] = end
@@ -161,10 +161,6 @@ def _blocks(lines: Sequence[str]) -> dict[int, int]:
         if CLOSING in line and at not in opened and (start := _first_like_one(lines, at)) < at:
             found.setdefault(start, at)
     return found
-
-
-def _is_bare(line: str) -> bool:
-    return not line.rpartition(OPENING)[2].strip(_QUOTING)
 
 
 def _opens(lines: Sequence[str], at: int) -> bool:

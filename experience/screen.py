@@ -93,7 +93,7 @@ class Hazard(NamedTuple):
 
 def visible(text: str) -> str:
     """The text with everything a terminal would act upon as a Python escape; line breaks are kept."""
-    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return _HIDDEN.sub(_spelled_out, text)
 
 
 def revealed(text: str) -> str:
@@ -104,12 +104,12 @@ def revealed(text: str) -> str:
     letters of other scripts and emoji need it. What reads like an escape already is left as it is: this is for reading,
     and does not lead back.
     """  # noqa: D205
-    return _UNSEEN_RUN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return _UNSEEN_RUN.sub(_spelled_out, text)
 
 
 def visible_json(written: str) -> str:
     """The same for JSON, with JSON's escapes: it stays the same data."""
-    return _HIDDEN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
+    return _HIDDEN.sub(_spelled_out_in_json, written)
 
 
 def hazards(text: str) -> tuple[Hazard, ...]:
@@ -138,7 +138,7 @@ def hazards(text: str) -> tuple[Hazard, ...]:
 
 def revealed_json(written: str) -> str:
     """JSON with all that `revealed` escapes as JSON's escapes: it stays the same data."""
-    return _UNSEEN_RUN.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _utf16(found.group())), written)
+    return _UNSEEN_RUN.sub(_spelled_out_in_json, written)
 
 
 def without_unseen(text: str) -> str:
@@ -154,6 +154,14 @@ def as_read(text: str) -> str:
         text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found.group()), text)
         text = _MIXED.sub(lambda found: found.group().translate(_LOOK_ALIKES), text)
     return _APART.sub(lambda found: found.group().replace(" ", ""), text)
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    return found.group().encode("unicode_escape").decode()
+
+
+def _spelled_out_in_json(found: re.Match[str]) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in _utf16(found.group()))
 
 
 def _utf16(char: str) -> list[int]:

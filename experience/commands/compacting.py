@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, remark, text_of, wants_json
+from experience.commands.common import Settings, count, remark, text_of, wants_json, write_exactly
 from experience.errors import InvalidInput
-from experience.screen import visible, visible_json
+from experience.screen import visible_json
 
 if TYPE_CHECKING:
     from experience.tell.exchange import Change, Compacted
@@ -81,7 +81,7 @@ def compact(
     if messages:
         _print(result)
     else:
-        _print_text(result)
+        write_exactly(f"{result}\n" if sys.stdout.isatty() else result)
     for line in report.lines():
         remark(line)
 
@@ -143,14 +143,6 @@ def _print(data: object) -> None:
         click.echo(visible_json(written(data)))
     except RecursionError as error:
         raise InvalidInput(_TOO_DEEP) from error
-
-
-def _print_text(text: str) -> None:
-    if sys.stdout.isatty():
-        click.echo(visible(text))
-    else:  # byte for byte, where it goes to a program
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()  # here, where a closed pipe is no trouble
 
 
 class Report:

@@ -1,6 +1,5 @@
 """`recall`, `list`, `show`, `info`, `demo`: what only looks."""
 
-import sys
 from typing import Any
 
 import click
@@ -16,9 +15,9 @@ from experience.commands.common import (
     text_from,
     wants_json,
     width,
+    write_exactly,
 )
 from experience.protocols import Filter
-from experience.screen import visible
 
 
 @click.command()
@@ -81,10 +80,7 @@ def show(settings: Settings, /, id: int, text: bool) -> None:
     with settings.store() as store:
         if text:
             rendered = store.get(id).episode.render()
-            if sys.stdout.isatty():
-                click.echo(visible(rendered))
-            else:  # byte for byte, where it goes to a program
-                sys.stdout.buffer.write(rendered.encode() + b"\n")
+            write_exactly(rendered + "\n")
         else:
             print_record(settings, store, id)
 

@@ -1,6 +1,6 @@
 """A learning as it stands, worked out of its events and of the runs that were told it since the last of them; pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -88,39 +88,24 @@ def corrected(learnings: Sequence[Learning], corrections: Sequence[tuple[int, in
     active = {one.id for one in learnings if one.active}
     by: dict[int, list[int]] = {}
     for old, new in reversed(corrections):
-        if old != new and not _leads_to(by, new, old):
+        if old not in _in_its_place(by, new):
             by.setdefault(old, []).append(new)
     ends: dict[int, int] = {}
     for one in learnings:
-        found = next((end for new in by.get(one.id, ()) if (end := _standing(by, active, new)) is not None), None)
-        if one.active and found is not None:
+        reached = (end for new in by.get(one.id, ()) for end in _in_its_place(by, new) if end in active)
+        if one.active and (found := next(reached, None)) is not None:
             ends[one.id] = found
     return [replace(one, state="corrected", corrected_by=ends[one.id]) if one.id in ends else one for one in learnings]
 
 
-def _leads_to(by: Mapping[int, Sequence[int]], start: int, end: int) -> bool:
-    seen, waiting = set[int](), [start]
-    while waiting:
-        one = waiting.pop()
-        if one == end:
-            return True
-        if one not in seen:
-            seen.add(one)
-            waiting += by.get(one, ())
-    return False
-
-
-def _standing(by: Mapping[int, Sequence[int]], active: Collection[int], start: int) -> int | None:
-    """What stands in a learning's place: itself if it is active, or else the first of what corrects it that stands."""
-    seen, waiting = set[int](), [start]
-    while waiting:
-        one = waiting.pop(0)
-        if one in active:
-            return one
-        if one not in seen:
-            seen.add(one)
-            waiting += by.get(one, ())
-    return None
+def _in_its_place(by: Mapping[int, Sequence[int]], start: int) -> Iterator[int]:
+    """A learning, what corrects it, what corrects that, and so on, each once and the nearest first."""
+    seen, waiting = {start}, [start]
+    for one in waiting:
+        yield one
+        new = [other for other in by.get(one, ()) if other not in seen]
+        seen.update(new)
+        waiting += new
 
 
 def aged(state: str, runs_left: int, told: int) -> tuple[int, str]:

@@ -114,11 +114,10 @@ class Learnings:
         """
         if isinstance(which, int):
             return self.get(which)
-        if which.strip().isdecimal() and any(str(one.id) == which.strip() for one in self.all()):
-            return self.get(int(which))
+        numbered = [one for one in self.all() if str(one.id) == which.strip()]
         told = self.active(agent)
         exact = [one for one in told if " ".join(one.text.split()) == " ".join(which.split())]
-        found = exact or [one for one in told if same_claim(one.text, which)]
+        found = numbered or exact or [one for one in told if same_claim(one.text, which)]
         if not found:
             raise NotFound(f"no learning that is told says {shown(which)}; see: experience learn list")
         return found[0]
@@ -146,16 +145,16 @@ class Learnings:
         """
         with self.store.write():
             learning = self.get(id)
-            agents = ("", learning.agent)
-            told = [
-                one for one in self.all() if one.active and one.id != id and (not learning.agent or one.agent in agents)
+            others = [one for one in self.all() if one.id != id]
+            same = [
+                one for one in others if one.active and _concerns(learning, one) and same_claim(one.text, learning.text)
             ]
             sql = (
                 "SELECT learning_id FROM learning_corrections WHERE by_id = ? GROUP BY learning_id HAVING min(same) = 1"
             )
-            covered = [self.get(old) for (old,) in self.store.read(sql, (id,))]
-            same = [one for one in told if same_claim(one.text, learning.text)]
-            for one in (learning, *same, *(one for one in covered if one.corrected_by == id)):
+            covered = {old for (old,) in self.store.read(sql, (id,))}
+            same += [one for one in others if one.id in covered and one.corrected_by == id]
+            for one in (learning, *same):
                 why = note if one.id == id else f"claims the same as learning {id}"
                 self._write(replace(one, state="rejected", runs_left=0), "rejected", None, by, why)
             return self.get(id)
@@ -182,9 +181,9 @@ class Learnings:
         return corrected([learning_from(row) for row in rows], [(old, new) for old, new in pairs])
 
     def active(self, agent: str = "", *, at: datetime | None = None) -> list[Learning]:
-        """What an agent is told: its own and those for all; confirmed ones first, then by when they were first proposed."""
+        """What an agent is told: its own and those for all; confirmed ones first, then the oldest, equally old ones by words."""
         found = [one for one in self.all(agent, at=at) if one.active]
-        return sorted(found, key=lambda one: (one.state != "confirmed", one.first_at, one.id))
+        return sorted(found, key=lambda one: (one.state != "confirmed", one.first_at, one.text, one.id))
 
     def history(self, id: int) -> list[Event]:
         """Everything that happened to a learning, oldest first. Raises NotFound."""
@@ -257,17 +256,10 @@ class Learnings:
     ) -> int:
         with self.store.write() as db:
             row = (self.store.namespace, checked_text("agent", agent))
-            id, now = (
-                int(db.execute("INSERT INTO learnings (namespace, agent) VALUES (?, ?)", row).lastrowid or 0),
-                self.store.now(),
-            )
-            self._write(
-                Learning(id, agent, text, impact, "provisional", 1, runs_left, now, now),
-                "proposed",
-                run_id,
-                by,
-                "",
-            )
+            id = int(db.execute("INSERT INTO learnings (namespace, agent) VALUES (?, ?)", row).lastrowid or 0)
+            now = self.store.now()
+            new = Learning(id, agent, text, impact, "provisional", 1, runs_left, now, now)
+            self._write(new, "proposed", run_id, by, "")
         return id
 
     def _write(self, learning: Learning, what: str, run_id: str | None, by: str, note: str) -> None:
@@ -295,6 +287,11 @@ class Learnings:
         with self.store.write() as db:
             sql = "INSERT INTO learning_corrections (learning_id, by_id, same, at) VALUES (?, ?, ?, ?)"
             db.conn.executemany(sql, rows)
+
+
+def _concerns(learning: Learning, other: Learning) -> bool:
+    """Whether another is told to an agent that the learning is for."""
+    return not learning.agent or other.agent in ("", learning.agent)
 
 
 def _refusal(text: str, impact: str) -> Malformed | Unacceptable | None:

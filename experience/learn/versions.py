@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from experience.episode import moment_from
@@ -51,10 +52,16 @@ class Version:
     @property
     def description(self) -> str:
         """The skill's, empty where it is none."""
-        try:
-            return self.skill.description
-        except InvalidSkill:
-            return ""
+        return _description(self.content)
+
+
+@lru_cache(maxsize=1024)
+def _description(content: bytes) -> str:
+    """A skill's description; reading YAML takes milliseconds, and a version never changes."""
+    try:
+        return Skill.parse(content).description
+    except InvalidSkill:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

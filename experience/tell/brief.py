@@ -33,6 +33,7 @@ _INTROS = {
     "skills": recalled.SKILLS_INTRO,
 }
 _NO_ROOM = "no room"
+_MOST_ASKED = 20_000  # characters of a task that is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,9 @@ class Brief:
 def brief(memory: Memory, task: str, *, agent: str = "", policy: BriefPolicy = BriefPolicy()) -> Brief:
     """What the store says about a task to an agent. It writes nothing and ages nothing.
 
-    A task without words gets the learnings alone. Raises StoreError, EncoderError, InvalidInput.
+    Of a task its first 20,000 characters count; one without words gets the learnings alone. Raises StoreError, EncoderError, InvalidInput.
     """
+    task = task[:_MOST_ASKED]
     sources = sources_for(
         memory, task, agent, worked=policy.worked, failed=policy.failed, unknown=policy.unknown, skills=policy.skills
     )
@@ -245,7 +247,7 @@ def _health(skill: FittingSkill) -> str:
 def _result(match: Match) -> str:
     if match.record.ended is None and match.episode.success:
         return "worked, says the agent itself"
-    return {True: "worked", False: "failed", None: "nobody has said"}[match.episode.success]
+    return recalled.RESULTS[match.episode.success]
 
 
 def _left_out_line(left_out: Sequence[Item]) -> str:

@@ -106,10 +106,15 @@ def compose(
             checked_text(name, text)
     fixed = _Fixed.of(run)
     memory = (run.memory or "").strip()
+
+    def remembered(most: int) -> _Section:
+        return _memory(memory, min(most, max_memory), memory_tool)
+
     told = run.brief if isinstance(run.brief, Brief) else None
-    sections = _sections(fixed, _memory(memory, max_memory, memory_tool), _brief(run.brief))
+    size = count_bytes(memory)
+    sections = _sections(fixed, remembered(size), _brief(run.brief))
     if budget is not None and count(_text(sections)) > budget:
-        sections, told = _within(fixed, memory, run.brief, budget, count, max_memory, memory_tool)
+        sections, told = _within(fixed, remembered, size, run.brief, budget, count)
     text = _text(sections)
     parts = tuple(
         Part(one.name, count_bytes(one.text), count(one.text) if one.text else 0, one.cut, one.quoted)
@@ -157,7 +162,7 @@ def _text(sections: Sequence[_Section]) -> str:
 
 
 def _within(
-    fixed: _Fixed, memory: str, brief: str | Brief, budget: int, count: Count, max_memory: int, tool: str
+    fixed: _Fixed, remembered: Callable[[int], _Section], size: int, brief: str | Brief, budget: int, count: Count
 ) -> tuple[list[_Section], Brief | None]:
     """Memory and brief share what the rest leaves; each keeps what it needs as long as the other does not need it more.
 
@@ -170,18 +175,15 @@ def _within(
             f"the budget is {budget}, but identity, instructions, handover and body, which are never cut, cost {needed}; "
             "shorten them or allow more"
         )
-    whole = _memory(memory, max_memory, tool), _brief(brief)
+    whole = remembered(size), _brief(brief)
     shares = fair_shares([count(section.text) for section in whole], budget - needed)
     while True:
-        told = _fitting(
-            lambda size: _memory(memory, min(size, max_memory), tool), shares[0], count, count_bytes(memory)
-        )
-        briefed, laid_out = _brief_within(brief, shares[1], count)
+        told, (briefed, shorter) = _fitting(remembered, shares[0], count, size), _brief_within(brief, shares[1], count)
         sections = _sections(fixed, told, briefed)
         if count(_text(sections)) <= budget:
-            return sections, laid_out
+            return sections, shorter
         if not any(shares):  # a counter that finds a part to cost nothing, and the whole too much
-            return _sections(fixed, _Section("memory", "", count_bytes(memory)), _Section("brief", "", 1)), None
+            return _sections(fixed, remembered(0), _Section("brief", "", 1)), None
         shares = [share * 9 // 10 for share in shares]  # costs of parts need not add up to the cost of the whole
 
 

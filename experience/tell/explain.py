@@ -73,9 +73,9 @@ def explained(store: SqliteStore, receipt: Receipt) -> Explanation:
         if item.id is None:
             text, standing = "", ""
         elif item.part == "learnings":
-            text, standing = _of_learning(item, then.get(item.id or 0), now.get(item.id or 0))
+            text, standing = _of_learning(item, then.get(item.id), now.get(item.id))
         else:
-            text, standing = _of_run(records.get(item.id or 0), item.part)
+            text, standing = _of_run(records.get(item.id), item.part)
         lines.append(Line(item, told, text, standing))
     return Explanation(receipt, _episode(store, receipt.run_id), tuple(lines))
 

@@ -4,17 +4,15 @@ It reads and ranks, and takes more than will be told; how much of it there is ro
 settled by when a run began and then by its words, never by which id it was given, so that equal stores say the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from experience.errors import InvalidSkill
 from experience.learn.counts import Counts, followed_skill
 from experience.learn.learning import Learning
 from experience.learn.learnings import Learnings
 from experience.learn.library import SkillLibrary
-from experience.learn.skill import Skill
 from experience.learn.versions import Version
 from experience.memory import Memory
 from experience.protocols import Filter, Match
@@ -22,7 +20,6 @@ from experience.tokens import has_words, query_terms, tokens
 
 _FEWEST_SHARED = 2  # words that a skill has to share with the task, when nothing else ties them
 _LEAST_SHARED = 1 / 3  # and the share of the task's words that those have to be
-_MOST_ASKED = 20_000  # characters of a task that similar runs are looked for by
 _LINK = 1.0  # what a recalled run that followed a skill, or that it was built on, counts for
 _HEAD = 1500  # bytes of a skill at most that say what it is about
 
@@ -57,9 +54,8 @@ class Sources:
 def sources_for(
     memory: Memory, task: str, agent: str, *, worked: int, failed: int, unknown: int, skills: int
 ) -> Sources:
-    """Everything that a store says about a task (its first 20,000 characters), at most so many of each kind."""
-    task = task[:_MOST_ASKED]
-    learnings = tuple(settled(Learnings(memory.store).active(agent)))
+    """Everything that a store says about a task, at most so many of each kind."""
+    learnings = tuple(Learnings(memory.store).active(agent))
     if not has_words(task):
         return Sources(learnings)
     succeeded = _best(memory, task, worked, Filter(success=True))
@@ -75,11 +71,6 @@ def sources_for(
         tuple(sorted(open_ended.values(), key=_rank)[:unknown]),
         tuple(_fitting(memory, task, near, confirmed, skills)),
     )
-
-
-def settled(learnings: Iterable[Learning]) -> list[Learning]:
-    """Confirmed ones first, then the oldest; equally old ones by their words."""
-    return sorted(learnings, key=lambda one: (one.state != "confirmed", one.first_at, one.text, one.id))
 
 
 def by_task(learnings: Sequence[Learning], task: str) -> list[tuple[float, Learning]]:
@@ -134,7 +125,7 @@ def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match],
     return [
         FittingSkill(
             version,
-            _description(version.content),
+            version.description,
             followed_skill(memory.store, version.name, version.at),
             version.name in suspects,
             round(score, 6),
@@ -142,15 +133,6 @@ def _fitting(memory: Memory, task: str, near: set[int], worked: Sequence[Match],
         )
         for version, score, why in found[:most]
     ]
-
-
-@lru_cache(maxsize=1024)
-def _description(content: bytes) -> str:
-    """A skill's description, empty where somebody had put something else in its place."""
-    try:
-        return Skill.parse(content).description
-    except InvalidSkill:
-        return ""
 
 
 @lru_cache(maxsize=1024)
