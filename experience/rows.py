@@ -116,13 +116,23 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
     parts = ["e.namespace = ?", "(e.expires_at IS NULL OR e.expires_at > ?)"]
     if not indexed:
         parts.append(f"NOT {_SUPERSEDED}")
-    parameters: list[Any] = [namespace, moment_text(now)]
+    passing, parameters = conditions(where)
+    return f"SELECT e.id FROM episodes e WHERE {' AND '.join([*parts, *passing])}", [
+        namespace,
+        moment_text(now),
+        *parameters,
+    ]
+
+
+def conditions(where: Filter) -> tuple[list[str], list[Any]]:
+    """What a row `e` of `episodes` has to meet to pass a filter: SQL conditions, and the parameters of all of them."""
+    parts: list[str] = []
+    parameters: list[Any] = []
     if where.success is not None:
         parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")
         parameters.append(int(where.success))
-    for column in ("tools", "skills", "tags"):
-        names = getattr(where, column)
-        one = f"EXISTS (SELECT 1 FROM json_each(e.{column}) WHERE value = ?)"
+    for column, names in named(where):
+        one = f"EXISTS (SELECT 1 FROM names WHERE namespace = e.namespace AND kind = '{column}' AND name = ? AND episode_id = e.id)"
         parts += [
             f"({' AND '.join([one] * len(names[at : at + _TOGETHER]))})" for at in range(0, len(names), _TOGETHER)
         ]
@@ -134,7 +144,12 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
     if where.ids is not None:
         parts.append("e.id IN (SELECT value FROM json_each(?))")
         parameters.append(json.dumps(where.ids))
-    return f"SELECT e.id FROM episodes e WHERE {' AND '.join(parts)}", parameters
+    return parts, parameters
+
+
+def named(where: Filter) -> list[tuple[str, tuple[str, ...]]]:
+    """The names that a filter asks for, by the column they stand in."""
+    return [("tools", where.tools), ("skills", where.skills), ("tags", where.tags)]
 
 
 def _json(value: object) -> str:

@@ -23,6 +23,7 @@ from experience.errors import InvalidInput, NewerSchema, StoreError
 
 _APPLICATION_ID = 0x68776F6E  # "hwon"
 _BUSY_SECONDS = 30.0
+_PAGE = 8192  # bytes; five vectors of 384 numbers fill one, where of 4096 bytes two would leave a quarter empty
 _IN_MEMORY = ":memory:"
 
 
@@ -76,6 +77,25 @@ class SqliteFile:
             else:
                 with _transaction(db):
                     yield db
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside belongs together: nothing that others write meanwhile is seen. Raises StoreError."""
+        with self._database() as db:
+            if db.conn.in_transaction:
+                yield
+                return
+            db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                db.execute("COMMIT")
+
+    def version(self) -> tuple[int, int]:
+        """Equal as long as the file has not changed, whoever changes it."""
+        with self._database() as db:
+            [(others,)] = db.execute("PRAGMA data_version").fetchall()
+            return int(others), db.conn.total_changes
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -228,6 +248,8 @@ def _opened(db: Database, name: str) -> Database:
         raise StoreError(f"{name} is a SQLite database of another program; name a file of its own for the store")
     if tables and (names := schema.newer(db)):
         raise NewerSchema(f"{name} was written by a newer release (it has {names[-1]}); run: pip install -U hardwon")
+    if not tables:
+        db.execute(f"PRAGMA page_size = {_PAGE}")
     _use_wal(db)
     if schema.pending(db):
         with _transaction(db):
