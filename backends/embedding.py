@@ -26,6 +26,7 @@ from experience.tokens import has_words
 
 _BATCH = 512  # texts handed to the encoder and written in one transaction; enough for MiniLM to turn to torch
 _SMALL_BATCH = 32  # the same while no more than _BATCH are missing: progress can be seen, and MiniLM stays with numpy
+_TOLERANCE = 1e-3  # of a vector's length
 _CATCH_UP = 64  # texts that a recall embeds by itself before it answers
 
 
@@ -35,6 +36,7 @@ class EmbeddingBackend:
     def __init__(self, store: SqliteStore, encoder: Encoder) -> None:
         self.encoder = encoder
         self._store = store
+        self._caught_up: object = None
         self._nearest = Nearest(store, encoder.name, encoder.width)
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
@@ -91,6 +93,8 @@ class EmbeddingBackend:
         return codes.space(self._store, self.encoder.name, self.encoder.width)
 
     def _catch_up(self) -> None:
+        if (version := self._store.version()) == self._caught_up:
+            return
         taken = self._pull(_CATCH_UP)
         if taken == _CATCH_UP and (missing := self.pending()):
             warnings.warn(
@@ -98,6 +102,8 @@ class EmbeddingBackend:
             )
         elif taken and self._store.setting("encoder") is None:
             self._store.set_setting("encoder", self.encoder.name)
+        elif not taken:
+            self._caught_up = version  # what comes later will have changed the file
 
     def _pull(self, most: int) -> int:
         """Embed the next missing texts, at most so many, in one transaction; how many there were."""
@@ -157,8 +163,8 @@ class EmbeddingBackend:
                 f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
                 f"({len(texts)}, {self.encoder.width})"
             )
-        lengths = np.linalg.norm(vectors, axis=1)
-        if not np.allclose(lengths, 1, atol=1e-3):  # not a number is not close to 1 either
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        if not (abs(lengths - 1) < _TOLERANCE).all():  # not a number is not close to 1 either
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave vectors of length {lengths.min()} to {lengths.max()}; they need to be 1"
             )

@@ -34,6 +34,7 @@ class Nearest:
         self._codes: Codes | None = None
         self._matrix = Matrix(width)
         self._removals = -1
+        self._followed: object = None
         self._listed: tuple[object, Ids | None] = (None, None)
 
     def to(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
@@ -48,6 +49,8 @@ class Nearest:
 
     def follow(self) -> None:
         """Bring what lies in memory to where the file is."""
+        if (version := self._store.version()) == self._followed:
+            return
         with self._store.snapshot():
             stamp = self._stamp()
             if self._space is None or self._outdated(self._space, stamp):
@@ -63,6 +66,7 @@ class Nearest:
                 live = self._store.read(f"SELECT id {after}", (self._space.id, self._codes.last if self._codes else 0))
                 self._matrix.keep(np.array([id for (id,) in live], dtype=np.int64))
                 self._removals = stamp
+        self._followed = version
 
     def _load(self) -> None:
         self._space = codes.space(self._store, self._encoder, self._width)
@@ -101,7 +105,7 @@ class Nearest:
             count,
             held.episodes,
             lambda many: held.nearest(query, many),
-            lambda listed: held.nearest_among(query, held.positions(listed), count),
+            lambda listed: _among(held, query, held.positions(listed), count),
         )
         sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND space = ?"
         found = self._store.read(sql, (json.dumps(held.vectors[at].tolist()), held.space.id))
@@ -122,9 +126,13 @@ class Nearest:
         short list, they are listed, and the nearest looked for `among` them.
         """
         total = len(self._matrix) + len(self._codes or ())
-        share, many = 1.0 if total > _FEW else 0.0, 16 * count if where else count
+        share, many = 1.0 if total > _FEW else 0.0, 4 * count if where else count
         while True:
-            if where and share * total <= _FEW and (listed := self._all_passing(where)) is not None:
+            if (
+                where
+                and (share * total <= _FEW or self._is_listed(where))
+                and (listed := self._all_passing(where)) is not None
+            ):
                 return among(listed)
             tried = nearest(min(many, len(ids)))
             passed = tried[passing(self._store, where, ids[tried])]
@@ -135,7 +143,22 @@ class Nearest:
 
     def _all_passing(self, where: Filter) -> Ids | None:
         """All episodes that pass, or None when they are many; known again as long as the file stays as it is."""
-        version = where, self._store.version(), expired(self._store).tobytes()
-        if self._listed[0] != version:
-            self._listed = version, all_passing(self._store, where, _MOST)
+        if not self._is_listed(where):
+            self._listed = self._as_of(where), all_passing(self._store, where, _MOST)
         return self._listed[1]
+
+    def _is_listed(self, where: Filter) -> bool:
+        return self._listed[0] == self._as_of(where)
+
+    def _as_of(self, where: Filter) -> tuple[object, ...]:
+        return where, self._followed, expired(self._store).tobytes()
+
+
+def _among(held: Codes, query: Vectors, positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """The `count` nearest of those at `positions` (ascending), by whichever way looks at fewer."""
+    if (many := 2 * count * len(held) // max(len(positions), 1)) < len(positions):
+        tried = held.nearest(query, many)
+        passed = tried[np.isin(tried, positions)]
+        if len(passed) >= count:
+            return passed[:count]
+    return held.nearest_among(query, positions, count)

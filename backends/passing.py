@@ -7,6 +7,7 @@ superseded; what has expired is always left out.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,17 @@ Ids = NDArray[np.int64]
 
 def passing(store: SqliteStore, where: Filter, ids: Ids) -> NDArray[np.bool_]:
     """Which of these episodes of the store's namespace pass, expired ones not; shape of `ids`."""
-    if not where:
-        gone = expired(store)
-        return ~np.isin(ids, gone) if len(gone) else np.ones(len(ids), dtype=bool)
-    parts, parameters = rows.conditions(where)
-    sql = f"""
-        SELECT e.id FROM json_each(?) asked CROSS JOIN episodes e ON e.id = asked.value
-        WHERE e.namespace = ? AND (e.expires_at IS NULL OR e.expires_at > ?) AND {" AND ".join(parts)}
-    """
-    asked = [json.dumps(ids.tolist()), store.namespace, moment_text(store.now()), *parameters]
-    return np.isin(ids, _ids(store.read(sql, asked)))
+    live = np.ones(len(ids), dtype=bool)
+    if len(gone := expired(store)):
+        live &= ~np.isin(ids, gone)
+    if where.ids is not None:
+        live &= np.isin(ids, np.array(where.ids, dtype=np.int64))
+    time = "(SELECT coalesce(started_at, recorded_at) FROM episodes WHERE id = asked.value)"
+    parts, parameters = rows.conditions(store.namespace, replace(where, ids=None), id="asked.value", time=time)
+    if parts:
+        sql = f"SELECT asked.value FROM json_each(?) asked WHERE {' AND '.join(parts)}"
+        live[live] = np.isin(ids[live], _ids(store.read(sql, [json.dumps(ids[live].tolist()), *parameters])))
+    return live
 
 
 def all_passing(store: SqliteStore, where: Filter, most: int) -> Ids | None:
@@ -54,7 +56,7 @@ def _driven(store: SqliteStore, where: Filter) -> tuple[str, list[Any]]:
     """The query for all that pass, which begins at the condition that fewest meet."""
     begins = list(_beginnings(store, where))
     source, start = min(begins, key=lambda begin: _extent(store, *begin)) if len(begins) > 1 else begins[0]
-    parts, parameters = rows.conditions(where)
+    parts, parameters = rows.conditions(store.namespace, where)
     live = "e.namespace = ? AND (e.expires_at IS NULL OR e.expires_at > ?)"
     sql = f"SELECT e.id FROM ({source}) first CROSS JOIN episodes e ON e.id = first.id WHERE {' AND '.join([live, *parts])}"
     return sql, [*start, store.namespace, moment_text(store.now()), *parameters]

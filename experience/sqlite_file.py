@@ -36,6 +36,7 @@ class SqliteFile:
         self.path = path if str(path) == _IN_MEMORY else Path(path).absolute()
         self._lock = threading.RLock()
         self._left_to_parent = False
+        self._connections = 1  # that it has had; after a fork it has another
         _watch_forks()
         with _opening:
             self._db: Database | None = connect(self.path, create=create)
@@ -58,7 +59,7 @@ class SqliteFile:
         """All rows of one query. Raises StoreError; InvalidInput for a number that SQLite cannot hold."""
         with self._database() as db:
             try:
-                return db.execute(sql, parameters).fetchall()
+                return db.conn.execute(sql, parameters).fetchall()
             except OverflowError as error:
                 raise InvalidInput("a number is out of range; ids and counts go up to 2**63 - 1") from error
             except UnicodeEncodeError as error:
@@ -91,11 +92,11 @@ class SqliteFile:
             finally:
                 db.execute("COMMIT")
 
-    def version(self) -> tuple[int, int]:
-        """Equal as long as the file has not changed, whoever changes it."""
+    def version(self) -> tuple[int, int, int]:
+        """Equal as long as nobody has changed the file, by this connection or another."""
         with self._database() as db:
-            [(others,)] = db.execute("PRAGMA data_version").fetchall()
-            return int(others), db.conn.total_changes
+            [(others,)] = db.conn.execute("PRAGMA data_version").fetchall()
+            return self._connections, int(others), db.conn.total_changes
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -149,6 +150,7 @@ class SqliteFile:
         with self.alone():
             if self._db is None and self._left_to_parent:
                 self._db, self._left_to_parent = connect(self.path, create=False), False
+                self._connections += 1
             if self._db is None:
                 raise StoreError(f"the store {self.path} is closed; open it again")
             try:
