@@ -47,12 +47,12 @@ class Compiled:
             "NUM_STREAMS": threads,
             "INFERENCE_PRECISION_HINT": precision,
         }
+        core = openvino.Core()
+        if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            raise EncoderError(
+                "this processor has no bfloat16; use the encoder all-MiniLM-L6-v2, which every processor can"
+            )
         try:
-            core = openvino.Core()
-            if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-                raise EncoderError(
-                    "this processor has no bfloat16; use the encoder all-MiniLM-L6-v2, which every processor can"
-                )
             self._compiled = core.compile_model(_graph(openvino, folder), "CPU", settings)
         except RuntimeError as error:
             raise EncoderError(

@@ -38,6 +38,7 @@ DEFAULT_BF16 = f"{DEFAULT}-bf16"
 _MOST_PARTS = 16
 _RECIPE = "p16"  # how parts are cut and averaged; to be changed with it
 _MANY = 384  # parts; with fewer, loading and compiling (0.6 s of CPU, measured) would not pay for itself
+_SETTLING = 4  # the call at which it looks as if more will come
 _BATCH = 512  # tokens, padding included; more fall out of the cache
 
 
@@ -71,6 +72,7 @@ class MiniLM:
         self._begin, self._end = self._tokenizer.encode("").ids  # the marks alone
         self._threads = _processors()
         self._forward: Forward | None = None
+        self._asked = 0
         self._compiled = Compiled(self._folder, self._threads, precision) if precision != "f32" else None
         self._try_compiling = precision == "f32" and find_spec("openvino") is not None
 
@@ -113,9 +115,9 @@ class MiniLM:
                 warnings.warn(f"{error}. Until then numpy makes the same vectors, more slowly", stacklevel=5)
         if self._compiled is not None:
             return self._compiled
-        if self._forward is None:
-            self._forward = Forward(self._folder)
-        else:
+        self._forward = self._forward or Forward(self._folder)
+        self._asked += 1
+        if self._asked == _SETTLING:
             self._forward.settle()
         return self._forward
 

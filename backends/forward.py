@@ -38,13 +38,10 @@ class Forward:
         self._places = places(weights)
         self._norm = Norm(weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"])
         self._layers = [layer_of(weights, number) for number in range(LAYERS)]
-        self._settled = False
 
     def settle(self) -> None:
-        """Lay the matrices out anew (42 MB), once: that takes as long as a few short texts, and makes those a sixth faster."""
-        if not self._settled:
-            self._layers = [_laid_out(layer) for layer in self._layers]
-            self._settled = True
+        """Lay the matrices out anew (42 MB): that takes as long as a few short texts, and makes each of those a sixth faster."""
+        self._layers = [_laid_out(layer) for layer in self._layers]
 
     def __call__(self, ids: NDArray[np.int32], mask: Vectors) -> Vectors:
         """Unit vectors, shape (texts, 384), of token ids with begin and end marks, shape (texts, tokens).

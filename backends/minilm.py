@@ -49,7 +49,8 @@ def check_weights(folder: Path) -> None:
     weights = folder / "model.safetensors"
     state = weights.stat()
     passed = f"{weights} {state.st_size} {state.st_mtime_ns} {SHA256}"
-    stamp = platformdirs.user_cache_path("hardwon") / "weights-checked"
+    place = hashlib.sha256(str(weights).encode()).hexdigest()[:16]  # each installed copy has a stamp of its own
+    stamp = platformdirs.user_cache_path("hardwon") / f"weights-checked-{place}"
     with contextlib.suppress(OSError, UnicodeDecodeError):  # no stamp, or none that can be read: check
         if stamp.read_text(encoding="utf-8") == passed:
             return

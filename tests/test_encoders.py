@@ -100,10 +100,11 @@ def test_no_batch_holds_more_than_it_should_and_each_part_is_in_one():
 def test_weights_laid_out_anew_give_the_same_vectors():
     encoder = MiniLM()
     first = encoder.encode(SAMPLE)
-    assert not encoder._forward._settled
-    again = encoder.encode(SAMPLE)
+    layers = encoder._forward._layers
+    for _ in range(3):
+        again = encoder.encode(SAMPLE)
 
-    assert encoder._forward._settled
+    assert encoder._forward._layers is not layers
     assert (first * again).sum(axis=1).min() > 1 - 1e-6
 
 
