@@ -10,7 +10,6 @@ import os
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import pairwise
@@ -102,6 +101,10 @@ class MiniLM:
             if len(batches) == 1:
                 fill(batches[0])
             else:
+                from concurrent.futures import (
+                    ThreadPoolExecutor,
+                )  # brings logging with it, which one query can do without
+
                 with ThreadPoolExecutor(self._threads) as pool:
                     list(pool.map(fill, batches))
         return vectors
