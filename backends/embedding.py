@@ -24,8 +24,9 @@ from experience.protocols import Encoder, Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import has_words
 
-_BATCH = 512  # texts handed to the encoder and written in one transaction; enough for MiniLM to turn to torch
-_SMALL_BATCH = 32  # the same while no more than _BATCH are missing: progress can be seen, and MiniLM stays with numpy
+_BATCH = 2048  # texts handed to the encoder and written in one transaction; the more, the better they sort by length
+_SMALL_BATCH = 64  # the same while few are missing, so that progress can be seen
+_FEW = 512
 _TOLERANCE = 1e-3  # of a vector's length
 _CATCH_UP = 64  # texts that a recall embeds by itself before it answers
 
@@ -63,7 +64,7 @@ class EmbeddingBackend:
     def refresh(self, progress: Progress | None = None) -> int:
         """Embed what has no vector of this encoder yet, and make it the store's encoder once nothing is missing."""
         total, done = self.pending(), 0
-        while taken := self._pull(_SMALL_BATCH if total <= _BATCH else _BATCH):
+        while taken := self._pull(_SMALL_BATCH if total <= _FEW else _BATCH):
             done += taken
             if progress:
                 progress(done, max(total, done))

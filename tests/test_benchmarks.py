@@ -74,3 +74,12 @@ def test_compaction_is_measured_next_to_writing_json():
     assert [row["name"].split()[0] for row in figures["rows"]] == ["json.dumps", *["compact,"] * 4]
     assert figures["rows"][0]["ratio"] == 1
     assert "times json.dumps" in script("exchange.py", "--size", "40000", "--rounds", "1").stdout
+
+
+def test_encoding_is_measured_beside_sentence_transformers(tmp_path):
+    done = script("encoding.py", "--data", tmp_path / "nothing", "--texts", "6", "--rounds", "1", "--no-cold", "--json")
+    figures = json.loads(done.stdout)
+
+    assert "the texts are made up" in done.stderr
+    assert [row["name"].split()[0] for row in figures["rows"][:2]] == ["SentenceTransformer.encode,", "MiniLM"]
+    assert min(row["cosine"] for row in figures["rows"]) > 0.999
