@@ -71,15 +71,15 @@ class Broken(HashEncoder):
 
 def test_a_refresh_that_is_broken_off_goes_on_where_it_stopped(store):
     broken = Broken()
-    memory = remember(store, broken, 100)
+    memory = remember(store, broken, 300)
     with pytest.raises(KeyboardInterrupt):
         memory.refresh()
     done = len(vectors(store))
-    assert 0 < done < 100
+    assert 0 < done < 300
 
     whole = HashEncoder()
-    assert remember(store, whole).refresh() == 100 - done
-    assert len(vectors(store)) == 100
+    assert remember(store, whole).refresh() == 300 - done
+    assert len(vectors(store)) == 300
     assert {len(blob) for *_, blob in vectors(store)} == {256}
 
 
