@@ -73,7 +73,12 @@ _english = _English()
 
 def tokens(text: str) -> list[str]:
     """Every token of a text that is to be found, in order, repeats kept."""
-    return list(_tokens(text, asking=False))
+    # Nothing reaches over white space. Words repeat and are worth remembering; what is longer seldom comes again.
+    return [
+        token
+        for word in text.split()
+        for token in (_remembered_cut(word) if len(word) <= _LONGEST else _tokens(word, asking=False))
+    ]
 
 
 def has_words(text: str) -> bool:
@@ -113,10 +118,12 @@ def _tokens(text: str, *, asking: bool) -> Iterator[str]:
         if match["run"]:
             yield from _run_tokens(match["run"], asking=asking)
         else:
-            chunk = match.group()[:_LONGEST_CHUNK]
-            # Words repeat and are worth remembering; what is longer than a word seldom comes again.
-            cut = _remembered_cut if len(chunk) <= _LONGEST else _cut
-            yield from cut(chunk, asking)
+            yield from _cut(match.group()[:_LONGEST_CHUNK], asking)
+
+
+@lru_cache(maxsize=50_000)
+def _remembered_cut(word: str) -> tuple[str, ...]:
+    return tuple(_tokens(word, asking=False))
 
 
 def _normalised(text: str) -> str:
@@ -127,6 +134,8 @@ def _normalised(text: str) -> str:
 
 def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
     """A word alone; an identifier whole, by its words, and by the parts of those."""
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.isupper() or chunk.istitle()):
+        return (_normal(chunk),)
     folded = _ACCENTED.sub(_plain_letter, chunk)
     parts = [folded, folded.lstrip("-"), *re.split(r"[/\\:=@]+", folded)]
     for piece in _PIECE.findall(folded):
@@ -135,9 +144,6 @@ def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
     if asking:
         parts = [part for part in parts if len(part) > 1] or parts
     return tuple(token for token in dict.fromkeys(map(_normal, parts)) if token)
-
-
-_remembered_cut = lru_cache(maxsize=50_000)(_cut)
 
 
 def _normal(word: str) -> str:
