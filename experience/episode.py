@@ -22,7 +22,7 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200
 _LARGEST_INT = 2**63 - 1  # what a column holds
 _LARGEST_FLOAT = sys.float_info.max
 _DEEPEST = 100  # levels of meta: what nests deeper cannot be read again by whoever is deep in calls already
-_FOUNDING_FIELDS = ("situation", "tools", "outcome", "tags", "skills", "success")
+_FIELDS = {"situation", "tools", "outcome", "tags", "skills", "success", "run_id", "started_at", "cost", "meta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,7 @@ class Episode:
         meta = {} if data.get("meta") is None else data["meta"]
         if not isinstance(meta, Mapping):
             raise InvalidEpisode(f"meta is {type(meta).__name__}; it needs an object")
-        known = {*_FOUNDING_FIELDS, "run_id", "started_at", "cost", "meta"}
-        unknown = {key: value for key, value in data.items() if key not in known}
+        unknown = {key: value for key, value in data.items() if key not in _FIELDS}
         if twice := sorted(meta.keys() & unknown.keys()):
             raise InvalidEpisode(
                 f"{', '.join(map(shown, twice[:3]))} stands both in meta and beside it; keep one of the two"
@@ -222,10 +221,11 @@ def checked_text(name: str, value: object) -> str:
         raise InvalidEpisode(f"{name} is {type(value).__name__}; it needs text")
     if "\0" in value:
         raise InvalidEpisode(f"{name} holds a NUL character at {value.index(chr(0))}; remove it")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidEpisode(f"{name} holds a lone surrogate at {error.start}; decode the text properly") from error
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidEpisode(f"{name} holds a lone surrogate at {error.start}; decode the text properly") from error
     return value
 
 
@@ -243,7 +243,8 @@ def _body(name: str, value: object) -> str:
 def _names(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidEpisode(f"{name} is {shown(str(value))}; it needs a list of names")
-    return tuple(checked_text(f"an item of {name}", item) for item in value)
+    what = f"an item of {name}"
+    return tuple([checked_text(what, item) for item in value])
 
 
 def _list(name: str, value: object) -> tuple[str, ...]:
@@ -266,6 +267,8 @@ def _cost(value: object) -> Cost:
 def _frozen_json(meta: object) -> Mapping[str, Any]:
     if not isinstance(meta, Mapping):
         raise InvalidEpisode(f"meta is {type(meta).__name__}; it needs a mapping")
+    if not meta:
+        return MappingProxyType({})
     if odd := [key for key in meta if not isinstance(key, str)]:
         raise InvalidEpisode(f"meta has the key {odd[0]!r}; JSON needs text as keys")
     try:

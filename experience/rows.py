@@ -29,6 +29,10 @@ SELECT_LABELS = """
     WHERE l.episode_id IN (SELECT value FROM json_each(?)) AND l.value IS NOT NULL ORDER BY l.at, l.id
 """
 
+# An encoder that is kept; json.dumps makes a new one for each value.
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_in_order = json.JSONEncoder(sort_keys=True).encode
+
 _TOGETHER = (
     100  # conditions in one pair of brackets: SQLite takes an expression a thousand deep, and each AND is one deeper
 )
@@ -101,10 +105,15 @@ def digest_of(episode: Episode) -> str:
     Not of success, which is what labels say, nor of when it began and what it cost: a run that is recorded a second time
     is seldom measured to the same microsecond.
     """
-    data = episode.to_json()
-    content = {key: data[key] for key in ("situation", "tools", "skills", "tags", "outcome")}
-    content["meta"] = {key: value for key, value in data.get("meta", {}).items() if key != STRIPPED}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    content = {
+        "situation": episode.situation,
+        "tools": episode.tools,
+        "skills": episode.skills,
+        "tags": episode.tags,
+        "outcome": episode.outcome,
+        "meta": {key: value for key, value in episode.meta.items() if key != STRIPPED},
+    }
+    return hashlib.sha256(_in_order(content).encode()).hexdigest()
 
 
 def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) -> tuple[str, list[Any]]:
@@ -135,10 +144,6 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
         parts.append("e.id IN (SELECT value FROM json_each(?))")
         parameters.append(json.dumps(where.ids))
     return f"SELECT e.id FROM episodes e WHERE {' AND '.join(parts)}", parameters
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -10,12 +10,14 @@ often it stood in the file before.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
-from experience.admission import Added
+from experience.admission import Added, Newcomer, admit_all, prepare, taken
 from experience.echoes import STRIPPED, without_recalled
 from experience.episode import Episode, checked_text, moment_from, moment_text
 from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError, shown
@@ -86,18 +88,17 @@ def import_lines(
     """
     Label(0, True, kind, by, "", store.now())  # refused at once, not at every line
     reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by)
-    if strict:
-        waiting = list(enumerate(lines, 1))  # all of it before the transaction: nobody is to wait for a slow source
-        with store.write():
-            for number, line in waiting:
-                if bad := reader.take(number, line):
-                    raise InvalidEpisode(f"line {number}: {bad.reason}; nothing of it was imported")
-    else:
-        numbered = enumerate(lines, 1)
+    numbered = enumerate(lines, 1)
+    if not strict:
         while batch := list(islice(numbered, _BATCH)):
-            with store.write():
-                for number, line in batch:
-                    reader.take(number, line)
+            reader.take(batch)
+        return reader.done()
+    waiting = list(numbered)  # all of it before the transaction: nobody is to wait for a slow source
+    with store.write():
+        for start in range(0, len(waiting), _BATCH):
+            reader.take(waiting[start : start + _BATCH])
+            for bad in reader.done().bad:
+                raise InvalidEpisode(f"line {bad.number}: {bad.reason}; nothing of it was imported")
     return reader.done()
 
 
@@ -143,8 +144,17 @@ def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str) -
     return Imported(int(added.new), int(not added.new), _stripped(episode, clean), guesses=guesses)
 
 
+class _Ready(NamedTuple):
+    """A line that was read and cut, and how to record it where it meets others."""
+
+    number: int
+    new: Newcomer
+    stripped: int
+    record: Callable[[], Added]
+
+
 class _Reader:
-    """Takes lines one by one and counts."""
+    """Takes lines, many at a time, and counts."""
 
     def __init__(self, store: SqliteStore, *, foreign: bool, supersede: bool, kind: str, by: str) -> None:
         self._store = store
@@ -154,33 +164,60 @@ class _Reader:
         self._counts = {"new": 0, "known": 0, "stripped": 0}
         self._bad: list[BadLine] = []
 
-    def take(self, number: int, line: bytes | str) -> BadLine | None:
-        """Record a line, or say what is bad about it."""
-        if not line.strip():
-            return None
-        try:
-            added = self._record(_parsed(line))
-        except (InvalidInput, RunConflict) as error:
-            self._bad.append(BadLine(number, str(error)))
-            return self._bad[-1]
-        self._counts["new" if added.new else "known"] += 1
-        return None
+    def take(self, lines: Iterable[tuple[int, bytes | str]]) -> None:
+        """Record lines, each with its number, in their order and in one transaction; bad ones are left out and noted.
+
+        Those that meet nobody are written together; one that has a name of another, here or further up, by itself.
+        """
+        now = self._store.now()
+        ready = [one for number, line in lines if line.strip() and (one := self._ready(number, line, now))]
+        with self._store.write() as db:
+            names = taken(db, self._store.namespace, [line.new for line in ready])
+            alone: list[Newcomer] = []
+            for line in ready:
+                if names.stand_in_the_way_of(line.new):
+                    admit_all(db, alone, now)
+                    alone = []
+                    self._record(line)
+                else:
+                    alone.append(line.new)
+                    self._counts["new"] += 1
+                    self._counts["stripped"] += line.stripped
+                names.add(line.new)
+            admit_all(db, alone, now)
 
     def done(self) -> Imported:
         """What was done so far."""
-        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(self._bad))
+        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(sorted(self._bad)))
 
-    def _record(self, data: dict[str, Any]) -> Added:
-        ours = data.get(KEY)
+    def _record(self, line: _Ready) -> None:
+        try:
+            added = line.record()
+        except (InvalidInput, RunConflict) as error:
+            self._bad.append(BadLine(line.number, str(error)))
+            return
+        self._counts["new" if added.new else "known"] += 1
+        self._counts["stripped"] += line.stripped
+
+    def _ready(self, number: int, line: bytes | str, now: datetime) -> _Ready | None:
+        try:
+            return self._read(number, _parsed(line), now)
+        except InvalidInput as error:
+            self._bad.append(BadLine(number, str(error)))
+            return None
+
+    def _read(self, number: int, data: dict[str, Any], now: datetime) -> _Ready:
+        store, ours = self._store, data.get(KEY)
         exported = ours if isinstance(ours, dict) and "uid" in ours else None
         episode = Episode.from_json({key: value for key, value in data.items() if exported is None or key != KEY})
         if exported is not None and not self._foreign:
-            return _restore(self._store, episode, exported)
+            return _restored(store, number, episode, exported)
         clean = without_recalled(episode)
         uid = None if episode.run_id else _content_uid(data, self._seen)
-        added = self._store.record(clean, uid=uid, **self._how)
-        self._counts["stripped"] += _stripped(episode, clean)
-        return added
+        says = clean.success is not None
+        labels = [Label(0, clean.succeeded, self._how["kind"], self._how["by"], "", now)] if says else []
+        new = prepare(store.namespace, clean, uid, now, None, labels=labels)
+        return _Ready(number, new, _stripped(episode, clean), partial(store.record, clean, uid=uid, **self._how))
 
 
 def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:
@@ -221,23 +258,24 @@ def _stripped(before: Episode, after: Episode) -> int:
     return 0 if after is before else int(after.meta[STRIPPED])
 
 
-def _restore(store: SqliteStore, episode: Episode, ours: dict[str, Any]) -> Added:
-    """Put back a record that was exported: as it was, not as if it were new."""
+def _restored(store: SqliteStore, number: int, episode: Episode, ours: dict[str, Any]) -> _Ready:
+    """A record that was exported, to be put back as it was, not as if it were new."""
     id, labels, supersedes = ours.get("id"), ours.get("labels", []), ours.get("supersedes")
     if not (id is None or type(id) is int):
         raise InvalidEpisode(f"{KEY}.id is {shown(str(id))}; it needs a whole number")
     if not isinstance(labels, list):
         raise InvalidEpisode(f"{KEY}.labels is {shown(str(labels))}; it needs a list")
     expires_at = ours.get("expires_at")
-    return store.add(
-        episode,
-        supersedes=None if supersedes is None else checked_text(f"{KEY}.supersedes", supersedes),
-        labels=[_label_from_json(item) for item in labels],
-        uid=checked_text(f"{KEY}.uid", ours["uid"]),
-        id=id,
-        recorded_at=moment_from(ours.get("recorded_at"), f"{KEY}.recorded_at"),
-        expires_at=None if expires_at is None else moment_from(expires_at, f"{KEY}.expires_at"),
-    )
+    place = None if supersedes is None else checked_text(f"{KEY}.supersedes", supersedes)
+    how: dict[str, Any] = {
+        "labels": [_label_from_json(item) for item in labels],
+        "uid": checked_text(f"{KEY}.uid", ours["uid"]),
+        "id": id,
+        "recorded_at": moment_from(ours.get("recorded_at"), f"{KEY}.recorded_at"),
+        "expires_at": None if expires_at is None else moment_from(expires_at, f"{KEY}.expires_at"),
+    }
+    new = prepare(store.namespace, episode, **how)
+    return _Ready(number, new, 0, partial(store.add, episode, supersedes=place, **how))
 
 
 def _label_from_json(data: object) -> Label:

@@ -20,22 +20,45 @@ Terms = tuple[str, str, str]
 
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
+_INSERT_LABEL = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_TERMS = "INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)"
+_INSERT_FOLLOWED = """
+    INSERT OR IGNORE INTO followed SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?
+"""
+_INSERT_TELLINGS = """
+    INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
+    SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
+    FROM receipts r JOIN json_each(r.contents, '$.learnings') told
+    JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
+    WHERE r.namespace = ? AND r.run_id = ? ORDER BY l.id
+"""
 
-def insert_episode(db: Database, row: dict[str, object], terms: Terms) -> int:
-    """Write the row, and the index's row with it; the id."""
-    marks = ", ".join("?" * len(row))
-    cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-    id = int(cursor.lastrowid or 0)
-    index(db, id, terms)
-    return id
+
+def insert_episodes(
+    db: Database, values: Sequence[dict[str, object]], terms: Sequence[Terms], wanted: Sequence[int | None]
+) -> list[int]:
+    """Write rows that have the same columns, and the index's rows with them; their ids, ascending.
+
+    Each gets the id that it wants, if that is above every id ever given, and else the next one.
+    """
+    if not values:
+        return []
+    ids = _free_ids(db, wanted)
+    sql = f"INSERT INTO episodes (id, {', '.join(values[0])}) VALUES (?{', ?' * len(values[0])})"
+    db.conn.executemany(sql, [(id, *row.values()) for id, row in zip(ids, values, strict=True)])
+    db.conn.executemany(_INSERT_TERMS, [(id, *words) for id, words in zip(ids, terms, strict=True)])
+    db.conn.executemany(_INSERT_FOLLOWED, [(id,) for id in ids])
+    return ids
 
 
-def free_id(db: Database, wanted: int | None) -> int | None:
-    """The wanted id if it is above every id ever given, else None, which lets SQLite give the next one."""
-    if wanted is None or wanted > _LARGEST_WISH:
-        return None
-    highest = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'episodes'").fetchall()
-    return wanted if wanted > (highest[0][0] if highest else 0) else None
+def _free_ids(db: Database, wanted: Sequence[int | None]) -> list[int]:
+    given = "SELECT seq FROM sqlite_sequence WHERE name = 'episodes' UNION ALL SELECT max(id) FROM episodes"
+    [(last,)] = db.execute(f"SELECT coalesce(max(seq), 0) FROM ({given})").fetchall()
+    ids = []
+    for wish in wanted:
+        last = wish if wish is not None and last < wish <= _LARGEST_WISH else last + 1
+        ids.append(last)
+    return ids
 
 
 def drop(db: Database, namespace: str, ids: Sequence[int], now: datetime) -> None:
@@ -67,7 +90,9 @@ def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "
     """Delete what has expired (among those that meet the condition), and with it older versions; how many records."""
     sql = f"SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ? AND {condition}"
     ids = [id for (id,) in db.execute(sql, (namespace, moment_text(now), *parameters))]
-    gone = with_older_versions(db, namespace, ids) if ids else []
+    if not ids:
+        return 0
+    gone = with_older_versions(db, namespace, ids)
     drop(db, namespace, gone, now)
     return len(gone)
 
@@ -92,9 +117,8 @@ def terms_of(episode: Episode) -> Terms:
 
 def index(db: Database, id: int, terms: Terms) -> None:
     """Let an episode be found, by its words and by the skills that it followed."""
-    db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *terms))
-    sql = "SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?"
-    db.execute(f"INSERT OR IGNORE INTO followed {sql}", (id,))
+    db.execute(_INSERT_TERMS, (id, *terms))
+    db.execute(_INSERT_FOLLOWED, (id,))
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
@@ -108,21 +132,27 @@ def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
 
 def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:
     """A run has been recorded: write that it was told what its receipts say, each learning once."""
-    sql = """
-        INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
-        SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
-        FROM receipts r JOIN json_each(r.contents, '$.learnings') told
-        JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
-        WHERE r.namespace = ? AND r.run_id = ? ORDER BY l.id
-    """
-    db.execute(sql, (moment_text(now), namespace, run_id))
+    db.execute(_INSERT_TELLINGS, (moment_text(now), namespace, run_id))
+
+
+def note_all_told(db: Database, runs: Iterable[tuple[str, str]], now: datetime) -> None:
+    """The same of several, each by its namespace and run_id."""
+    db.conn.executemany(_INSERT_TELLINGS, [(moment_text(now), *run) for run in runs])
 
 
 def insert_label(db: Database, episode_id: int, label: Label) -> int:
     """Write a statement; its number. `settle` is still to be called."""
-    row = (episode_id, int(label.value), label.kind, label.by, label.evidence, moment_text(label.at))
-    sql = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
-    return int(db.execute(sql, row).lastrowid or 0)
+    return int(db.execute(_INSERT_LABEL, _label_row(episode_id, label)).lastrowid or 0)
+
+
+def insert_first_labels(db: Database, said: Sequence[tuple[int, Sequence[Label]]]) -> None:
+    """Write what is said of episodes of which nothing was said before, and work out which label counts."""
+    alone = [(id, labels[0]) for id, labels in said if len(labels) == 1 and labels[0].withdrawal is None]
+    db.conn.executemany(_INSERT_LABEL, [_label_row(id, label) for id, label in alone])
+    db.conn.executemany(rows.INSERT_VERDICT, [(id,) for id, _ in alone])
+    for id, labels in said:
+        if len(labels) > 1 or (labels and labels[0].withdrawal):
+            insert_missing_labels(db, id, (), labels)
 
 
 def insert_withdrawal(db: Database, episode_id: int, label_id: int, kind: str, withdrawal: Withdrawal) -> None:
@@ -148,6 +178,10 @@ def settle(db: Database, episode_id: int) -> None:
     """Work out anew which label counts."""
     db.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
     db.execute(rows.INSERT_VERDICT, (episode_id,))
+
+
+def _label_row(episode_id: int, label: Label) -> tuple[object, ...]:
+    return episode_id, int(label.value), label.kind, label.by, label.evidence, moment_text(label.at)
 
 
 def _statement(label: Label) -> tuple[object, ...]:
