@@ -5,9 +5,9 @@ file should not wait for that. Nothing here commits.
 """
 
 import json
-import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from secrets import token_hex
 from typing import NamedTuple
 
 from sqlite_utils import Database
@@ -53,8 +53,10 @@ class Taken(NamedTuple):
 
     def add(self, new: Newcomer) -> None:
         """Those of one that was let in."""
-        self.uids.update([new.uid] if new.uid is not None else [])
-        self.run_ids.update([new.episode.run_id] if new.episode.run_id is not None else [])
+        if new.uid is not None:
+            self.uids.add(new.uid)
+        if new.episode.run_id is not None:
+            self.run_ids.add(new.episode.run_id)
 
 
 def prepare(
@@ -68,8 +70,9 @@ def prepare(
     id: int | None = None,
 ) -> Newcomer:
     """Check and cut everything. Raises InvalidInput for a blank uid and for naive times."""
-    row = rows.columns_of(episode) | {"namespace": namespace}
-    row["uid"] = uuid.uuid4().hex if uid is None else checked_name("uid", uid)
+    row = rows.columns_of(episode)
+    row["namespace"] = namespace
+    row["uid"] = token_hex(16) if uid is None else checked_name("uid", uid)
     row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
     row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
     return Newcomer(episode, namespace, uid, row, writing.terms_of(episode), labels, id)
@@ -88,8 +91,8 @@ def taken(db: Database, namespace: str, newcomers: Sequence[Newcomer]) -> Taken:
     return Taken(*found)
 
 
-def admit_all(db: Database, newcomers: Sequence[Newcomer], now: datetime) -> list[int]:
-    """Insert newcomers with their labels, none of whose names are taken, nor had by two of them; their ids, ascending.
+def admit_all(db: Database, namespace: str, newcomers: Sequence[Newcomer], now: datetime) -> list[int]:
+    """Insert a namespace's newcomers with their labels, none of whose names are taken, nor had by two of them; their ids, ascending.
 
     It does what `admit` does, in statements for all of them.
     """
@@ -97,8 +100,9 @@ def admit_all(db: Database, newcomers: Sequence[Newcomer], now: datetime) -> lis
         db, [new.row for new in newcomers], [new.terms for new in newcomers], [new.id for new in newcomers]
     )
     writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True)])
-    runs = [(new.namespace, new.episode.run_id) for new in newcomers if new.episode.run_id is not None]
-    writing.note_all_told(db, runs, now)
+    writing.note_all_told(
+        db, namespace, [run_id for new in newcomers if (run_id := new.episode.run_id) is not None], now
+    )
     return ids
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -57,6 +58,9 @@ class Cost:
         return {name: value for name, value in known if value is not None}
 
 
+_NO_COST = Cost()
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """One run: the situation faced, the tools called, the skills followed, how it ended.
@@ -80,7 +84,7 @@ class Episode:
     """The host's own name for the run; recording it twice is recording it once."""
     started_at: datetime | None = None
     """When the run began; aware, kept in UTC."""
-    cost: Cost = Cost()
+    cost: Cost = _NO_COST
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Anything else, as JSON; a copy of what was given, read-only at its top level."""
 
@@ -189,7 +193,12 @@ class Episode:
 
 def moment_text(moment: datetime) -> str:
     """A moment as every file and column here holds it: ISO 8601, UTC, microseconds, so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _utc_text(moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=256)  # what is recorded together is of one moment, and writing it takes longer than storing it
+def _utc_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def moment_from(value: object, name: str) -> datetime:
@@ -241,7 +250,7 @@ def _body(name: str, value: object) -> str:
 
 
 def _names(name: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if type(value) is not tuple and (isinstance(value, str) or not isinstance(value, Iterable)):
         raise InvalidEpisode(f"{name} is {shown(str(value))}; it needs a list of names")
     what = f"an item of {name}"
     return tuple([checked_text(what, item) for item in value])
@@ -257,7 +266,7 @@ def _list(name: str, value: object) -> tuple[str, ...]:
 
 def _cost(value: object) -> Cost:
     if value is None:
-        return Cost()
+        return _NO_COST
     names = {part.name for part in fields(Cost)}
     if not isinstance(value, Mapping) or (value.keys() - names):
         raise InvalidEpisode(f"cost is {shown(str(value))}; it needs an object with some of {', '.join(sorted(names))}")

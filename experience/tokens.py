@@ -16,12 +16,12 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 import Stemmer
 
 _LONGEST_CHUNK = 4096  # characters of one run of word characters and joints that are looked at
 _MOST_MARKS = 1000  # characters normalised at once: sorting the marks heaped on one letter takes their number squared
+_MOST_REMEMBERED = 50_000  # words whose tokens are kept
 _LONGEST = 64  # characters of one token; what is longer is data (base64, hashes joined), and its beginning will do
 
 _UNSPACED = (
@@ -73,12 +73,12 @@ _english = _English()
 
 def tokens(text: str) -> list[str]:
     """Every token of a text that is to be found, in order, repeats kept."""
-    # Nothing reaches over white space. Words repeat and are worth remembering; what is longer seldom comes again.
-    return [
-        token
-        for word in text.split()
-        for token in (_remembered_cut(word) if len(word) <= _LONGEST else _tokens(word, asking=False))
-    ]
+    return cut(text).split()
+
+
+def cut(text: str) -> str:
+    """The same, parted by single spaces."""
+    return " ".join(filter(None, map(_cuts.__getitem__, text.split())))  # no token reaches over white space
 
 
 def has_words(text: str) -> bool:
@@ -121,9 +121,19 @@ def _tokens(text: str, *, asking: bool) -> Iterator[str]:
             yield from _cut(match.group()[:_LONGEST_CHUNK], asking)
 
 
-@lru_cache(maxsize=50_000)
-def _remembered_cut(word: str) -> tuple[str, ...]:
-    return tuple(_tokens(word, asking=False))
+class _Cuts(dict[str, str]):
+    """What is made of a word between white space. Words repeat; what is longer than a word seldom comes again."""
+
+    def __missing__(self, word: str) -> str:
+        made = " ".join(_tokens(word, asking=False))
+        if len(word) <= _LONGEST:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[word] = made
+        return made
+
+
+_cuts = _Cuts()
 
 
 def _normalised(text: str) -> str:

@@ -9,12 +9,13 @@ often it stood in the file before.
 
 import hashlib
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from experience.admission import Added, Newcomer, admit_all, prepare, taken
@@ -27,7 +28,10 @@ from experience.text import parse, parse_founding
 
 KEY = "hardwon"
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
-_BATCH = 500  # lines in a transaction; what a kill can cost, and is read again
+_BATCH = 1_250  # lines in a transaction; what a kill can cost, and is read again
+_LARGEST_BATCH = (
+    4_000_000  # characters of a batch from which on it is whole: a few long lines are as much as many short ones
+)
 
 
 class BadLine(NamedTuple):
@@ -88,15 +92,14 @@ def import_lines(
     """
     Label(0, True, kind, by, "", store.now())  # refused at once, not at every line
     reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by)
-    numbered = enumerate(lines, 1)
     if not strict:
-        while batch := list(islice(numbered, _BATCH)):
+        for batch in _batches(lines):
             reader.take(batch)
         return reader.done()
-    waiting = list(numbered)  # all of it before the transaction: nobody is to wait for a slow source
+    waiting = list(lines)  # all of it before the transaction: nobody is to wait for a slow source
     with store.write():
-        for start in range(0, len(waiting), _BATCH):
-            reader.take(waiting[start : start + _BATCH])
+        for batch in _batches(waiting):
+            reader.take(batch)
             for bad in reader.done().bad:
                 raise InvalidEpisode(f"line {bad.number}: {bad.reason}; nothing of it was imported")
     return reader.done()
@@ -176,7 +179,7 @@ class _Reader:
             alone: list[Newcomer] = []
             for line in ready:
                 if names.stand_in_the_way_of(line.new):
-                    admit_all(db, alone, now)
+                    admit_all(db, self._store.namespace, alone, now)
                     alone = []
                     self._record(line)
                 else:
@@ -184,7 +187,7 @@ class _Reader:
                     self._counts["new"] += 1
                     self._counts["stripped"] += line.stripped
                 names.add(line.new)
-            admit_all(db, alone, now)
+            admit_all(db, self._store.namespace, alone, now)
 
     def done(self) -> Imported:
         """What was done so far."""
@@ -209,7 +212,8 @@ class _Reader:
     def _read(self, number: int, data: dict[str, Any], now: datetime) -> _Ready:
         store, ours = self._store, data.get(KEY)
         exported = ours if isinstance(ours, dict) and "uid" in ours else None
-        episode = Episode.from_json({key: value for key, value in data.items() if exported is None or key != KEY})
+        told = data if exported is None else {key: value for key, value in data.items() if key != KEY}
+        episode = Episode.from_json(told)
         if exported is not None and not self._foreign:
             return _restored(store, number, episode, exported)
         clean = without_recalled(episode)
@@ -240,9 +244,22 @@ def _line(record: Record, labels: Iterable[Label], supersedes: str | None) -> di
     return {**record.episode.to_json(), KEY: ours}
 
 
+def _batches(lines: Iterable[bytes | str]) -> Iterator[list[tuple[int, bytes | str]]]:
+    batch: list[tuple[int, bytes | str]] = []
+    size = 0
+    for number, line in enumerate(lines, 1):
+        batch.append((number, line))
+        size += len(line)
+        if len(batch) == _BATCH or size >= _LARGEST_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
 def _parsed(line: bytes | str) -> dict[str, Any]:
     try:
-        data = json.loads(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
+        data = json.loads(line.removeprefix(BOM_UTF8).decode() if isinstance(line, bytes) else line)
     except UnicodeDecodeError as error:
         raise InvalidEpisode(f"not UTF-8: {error.reason} at byte {error.start}") from error
     except RecursionError as error:

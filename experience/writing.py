@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from experience import rows
 from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
-from experience.tokens import tokens
+from experience.tokens import cut
 
 Terms = tuple[str, str, str]
 """Situation, outcome and names, each cut into tokens that are parted by spaces."""
@@ -23,14 +23,15 @@ _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of t
 _INSERT_LABEL = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_TERMS = "INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)"
 _INSERT_FOLLOWED = """
-    INSERT OR IGNORE INTO followed SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?
+    INSERT OR IGNORE INTO followed SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id BETWEEN ? AND ?
 """
 _INSERT_TELLINGS = """
     INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
     SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
-    FROM receipts r JOIN json_each(r.contents, '$.learnings') told
+    FROM json_each(?) run JOIN receipts r ON r.namespace = ? AND r.run_id = run.value
+    JOIN json_each(r.contents, '$.learnings') told
     JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
-    WHERE r.namespace = ? AND r.run_id = ? ORDER BY l.id
+    ORDER BY run.key, l.id
 """
 
 
@@ -47,7 +48,7 @@ def insert_episodes(
     sql = f"INSERT INTO episodes (id, {', '.join(values[0])}) VALUES (?{', ?' * len(values[0])})"
     db.conn.executemany(sql, [(id, *row.values()) for id, row in zip(ids, values, strict=True)])
     db.conn.executemany(_INSERT_TERMS, [(id, *words) for id, words in zip(ids, terms, strict=True)])
-    db.conn.executemany(_INSERT_FOLLOWED, [(id,) for id in ids])
+    db.execute(_INSERT_FOLLOWED, (ids[0], ids[-1]))  # no other row is among them: they are above all that were there
     return ids
 
 
@@ -111,14 +112,13 @@ def with_older_versions(db: Database, namespace: str, ids: Sequence[int]) -> lis
 def terms_of(episode: Episode) -> Terms:
     """What the keyword index keeps of an episode. To be cut before a transaction begins: long texts take their time."""
     names = " ".join((*episode.tools, *episode.skills, *episode.tags))
-    situation, outcome, named = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
-    return situation, outcome, named
+    return cut(episode.situation), cut(episode.outcome), cut(names)
 
 
 def index(db: Database, id: int, terms: Terms) -> None:
     """Let an episode be found, by its words and by the skills that it followed."""
     db.execute(_INSERT_TERMS, (id, *terms))
-    db.execute(_INSERT_FOLLOWED, (id,))
+    db.execute(_INSERT_FOLLOWED, (id, id))
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
@@ -132,12 +132,12 @@ def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
 
 def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:
     """A run has been recorded: write that it was told what its receipts say, each learning once."""
-    db.execute(_INSERT_TELLINGS, (moment_text(now), namespace, run_id))
+    note_all_told(db, namespace, [run_id], now)
 
 
-def note_all_told(db: Database, runs: Iterable[tuple[str, str]], now: datetime) -> None:
-    """The same of several, each by its namespace and run_id."""
-    db.conn.executemany(_INSERT_TELLINGS, [(moment_text(now), *run) for run in runs])
+def note_all_told(db: Database, namespace: str, run_ids: Sequence[str], now: datetime) -> None:
+    """The same of several runs, in their order."""
+    db.execute(_INSERT_TELLINGS, (moment_text(now), json.dumps(run_ids, ensure_ascii=False), namespace))
 
 
 def insert_label(db: Database, episode_id: int, label: Label) -> int:
@@ -148,8 +148,10 @@ def insert_label(db: Database, episode_id: int, label: Label) -> int:
 def insert_first_labels(db: Database, said: Sequence[tuple[int, Sequence[Label]]]) -> None:
     """Write what is said of episodes of which nothing was said before, and work out which label counts."""
     alone = [(id, labels[0]) for id, labels in said if len(labels) == 1 and labels[0].withdrawal is None]
+    [(last,)] = db.execute("SELECT coalesce(max(id), 0) FROM labels").fetchall()
     db.conn.executemany(_INSERT_LABEL, [_label_row(id, label) for id, label in alone])
-    db.conn.executemany(rows.INSERT_VERDICT, [(id,) for id, _ in alone])
+    sql = "INSERT INTO verdicts (episode_id, success, label_id) SELECT episode_id, value, id FROM labels WHERE id > ?"
+    db.execute(sql, (last,))  # the only statement about an episode is the one that counts
     for id, labels in said:
         if len(labels) > 1 or (labels and labels[0].withdrawal):
             insert_missing_labels(db, id, (), labels)
