@@ -1,18 +1,16 @@
 """Episodes into and out of JSON Lines, so that a store can move, be backed up, be merged, and lose nothing.
 
-A line is an episode's JSON (`Episode.to_json`). What the store knows beside it (uid, id, times, every label, withdrawn ones
-too) stands under one key, `hardwon`, so that it collides with nobody's own keys; a line without that key comes from
-elsewhere and is recorded as new. That key is believed: whoever reads a stranger's file says `foreign`, and it is not.
-Reading a file twice records it once: a line is known again by its uid, by its run_id, or else by its content and how
-often it stood in the file before.
+A line (`experience.lines`) without the key `hardwon` comes from elsewhere and is recorded as new. That key is believed:
+whoever reads a stranger's file says `foreign`, and it is not. Reading a file twice records it once: a line is known again
+by its uid, by its run_id, or else by its content and how often it stood in the file before. Lines are read, checked and cut
+many at a time, and written in one transaction.
 """
 
 import hashlib
 import json
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -20,13 +18,13 @@ from typing import IO, Any, NamedTuple
 
 from experience.admission import Added, Newcomer, admit_all, prepare, taken
 from experience.echoes import STRIPPED, without_recalled
-from experience.episode import Episode, checked_text, moment_from, moment_text
-from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError, shown
-from experience.protocols import Label, Record, Withdrawal
+from experience.episode import Episode
+from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError
+from experience.lines import KEY, beside, content_uid, line_of, parsed
+from experience.protocols import Label
 from experience.store import SqliteStore
 from experience.text import parse, parse_founding
 
-KEY = "hardwon"
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
 _BATCH = 1_250  # lines in a transaction; what a kill can cost, and is read again
 _LARGEST_BATCH = (
@@ -65,7 +63,7 @@ def export_lines(store: SqliteStore) -> Iterator[str]:
     while page := store.history(after=last):
         for record, labels in page:
             run_id = record.episode.run_id
-            yield json.dumps(_line(record, labels, versions.get(run_id or "")), ensure_ascii=False)
+            yield json.dumps(line_of(record, labels, versions.get(run_id or "")), ensure_ascii=False)
             if run_id is not None:
                 versions[run_id] = record.uid
         if page[-1][0].id <= last:
@@ -204,7 +202,7 @@ class _Reader:
 
     def _ready(self, number: int, line: bytes | str, now: datetime) -> _Ready | None:
         try:
-            return self._read(number, _parsed(line), now)
+            return self._read(number, parsed(line), now)
         except InvalidInput as error:
             self._bad.append(BadLine(number, str(error)))
             return None
@@ -215,9 +213,12 @@ class _Reader:
         told = data if exported is None else {key: value for key, value in data.items() if key != KEY}
         episode = Episode.from_json(told)
         if exported is not None and not self._foreign:
-            return _restored(store, number, episode, exported)
+            how = beside(exported)
+            names = how["uid"], how["recorded_at"], how["expires_at"]
+            new = prepare(store.namespace, episode, *names, labels=how["labels"], id=how["id"])
+            return _Ready(number, new, 0, partial(store.add, episode, **how))
         clean = without_recalled(episode)
-        uid = None if episode.run_id else _content_uid(data, self._seen)
+        uid = None if episode.run_id else content_uid(data, self._seen)
         says = clean.success is not None
         labels = [Label(0, clean.succeeded, self._how["kind"], self._how["by"], "", now)] if says else []
         new = prepare(store.namespace, clean, uid, now, None, labels=labels)
@@ -234,16 +235,6 @@ def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:
     return parse_founding(text)
 
 
-def _line(record: Record, labels: Iterable[Label], supersedes: str | None) -> dict[str, Any]:
-    ours: dict[str, Any] = {"uid": record.uid, "id": record.id, "recorded_at": moment_text(record.recorded_at)}
-    if record.expires_at is not None:
-        ours["expires_at"] = moment_text(record.expires_at)
-    if supersedes is not None:
-        ours["supersedes"] = supersedes
-    ours["labels"] = [label.to_json() for label in labels]
-    return {**record.episode.to_json(), KEY: ours}
-
-
 def _batches(lines: Iterable[bytes | str]) -> Iterator[list[tuple[int, bytes | str]]]:
     batch: list[tuple[int, bytes | str]] = []
     size = 0
@@ -257,68 +248,5 @@ def _batches(lines: Iterable[bytes | str]) -> Iterator[list[tuple[int, bytes | s
         yield batch
 
 
-def _parsed(line: bytes | str) -> dict[str, Any]:
-    try:
-        data = json.loads(line.removeprefix(BOM_UTF8).decode() if isinstance(line, bytes) else line)
-    except UnicodeDecodeError as error:
-        raise InvalidEpisode(f"not UTF-8: {error.reason} at byte {error.start}") from error
-    except RecursionError as error:
-        raise InvalidEpisode("not JSON that can be read: nested too deeply") from error
-    except ValueError as error:
-        raise InvalidEpisode(f"not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise InvalidEpisode(f"got {type(data).__name__}; an episode is a JSON object")
-    return data
-
-
 def _stripped(before: Episode, after: Episode) -> int:
     return 0 if after is before else int(after.meta[STRIPPED])
-
-
-def _restored(store: SqliteStore, number: int, episode: Episode, ours: dict[str, Any]) -> _Ready:
-    """A record that was exported, to be put back as it was, not as if it were new."""
-    id, labels, supersedes = ours.get("id"), ours.get("labels", []), ours.get("supersedes")
-    if not (id is None or type(id) is int):
-        raise InvalidEpisode(f"{KEY}.id is {shown(str(id))}; it needs a whole number")
-    if not isinstance(labels, list):
-        raise InvalidEpisode(f"{KEY}.labels is {shown(str(labels))}; it needs a list")
-    expires_at = ours.get("expires_at")
-    place = None if supersedes is None else checked_text(f"{KEY}.supersedes", supersedes)
-    how: dict[str, Any] = {
-        "labels": [_label_from_json(item) for item in labels],
-        "uid": checked_text(f"{KEY}.uid", ours["uid"]),
-        "id": id,
-        "recorded_at": moment_from(ours.get("recorded_at"), f"{KEY}.recorded_at"),
-        "expires_at": None if expires_at is None else moment_from(expires_at, f"{KEY}.expires_at"),
-    }
-    new = prepare(store.namespace, episode, **how)
-    return _Ready(number, new, 0, partial(store.add, episode, supersedes=place, **how))
-
-
-def _label_from_json(data: object) -> Label:
-    if not isinstance(data, dict):
-        raise InvalidEpisode(f"a label is {shown(str(data))}; it needs an object")
-    label = Label(
-        id=0,
-        value=data.get("value"),  # type: ignore[arg-type]  # Label checks it
-        kind=data.get("class", ""),
-        by=data.get("by", ""),
-        evidence=data.get("evidence", ""),
-        at=moment_from(data.get("at"), "a label's at"),
-    )
-    taken = data.get("withdrawn")
-    if taken is None:
-        return label
-    if not isinstance(taken, dict):
-        raise InvalidEpisode(f"withdrawn is {shown(str(taken))}; it needs an object")
-    at = moment_from(taken.get("at"), "withdrawn.at")
-    by, evidence = (checked_text(f"withdrawn.{name}", taken.get(name, "")) for name in ("by", "evidence"))
-    return replace(label, withdrawal=Withdrawal(by, evidence, at))
-
-
-def _content_uid(data: dict[str, Any], seen: Counter[str]) -> str:
-    """Names a line by its content (success aside, which may be said later) and its occurrence among equal ones."""
-    content = {key: value for key, value in data.items() if key != "success"}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
-    seen[digest] += 1
-    return f"line-{digest}-{seen[digest]}"
