@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from time import process_time
 
@@ -101,12 +101,13 @@ def loop(folder: Path) -> Iterator[Callable[[Slice], object]]:
         yield take
 
 
+LOOP = "record in a loop, one transaction"
 WAYS = {
     "executemany and a trigger": plain,
     "sqlite-utils, insert_all and enable_fts": utils,
     "import_lines": lines,
     "import_lines, our own export": export,
-    "record in a loop, one transaction": loop,
+    LOOP: loop,
 }
 
 
@@ -131,11 +132,11 @@ def slices(size: int, *, named: bool) -> Iterator[Slice]:
         yield list(zip(episodes, rows, read, exported, strict=True))
 
 
-def measure(size: int, *, named: bool) -> dict[str, float]:
-    """Episodes a second of CPU time by each way."""
-    spent = dict.fromkeys(WAYS, 0.0)
+def measure(size: int, names: Sequence[str], *, named: bool) -> dict[str, float]:
+    """Episodes a second of CPU time by each of the ways."""
+    spent = dict.fromkeys(names, 0.0)
     with tempfile.TemporaryDirectory() as folder:
-        opened = {name: way(Path(folder)) for name, way in WAYS.items()}
+        opened = {name: WAYS[name](Path(folder)) for name in names}
         takers = {name: way.__enter__() for name, way in opened.items()}
         for items in slices(size, named=named):
             for name, take in takers.items():
@@ -152,20 +153,24 @@ def measure(size: int, *, named: bool) -> dict[str, float]:
 @click.command()
 @click.option("--sizes", default="10000,100000", callback=sizes_of, help="Numbers of episodes, with commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def main(sizes: list[int], as_json: bool) -> None:
+@click.option("--loop/--no-loop", "with_loop", default=True, help="Also record one by one, which takes longest.")
+def main(sizes: list[int], as_json: bool, with_loop: bool) -> None:
     """Print episodes a second of CPU time, and as a share of what executemany and a trigger do."""
-    kinds = [(size, named) for size in sizes for named in (True, False)]
-    measured = [(size, named, measure(size, named=named)) for size, named in kinds]
+    if not as_json:
+        print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    names = [name for name in WAYS if with_loop or name != LOOP]
+    found = []
+    for size, named in product(sizes, (True, False)):
+        rates = measure(size, names, named=named)
+        found.append({"size": size, "run_id": named, "per_second": rates})
+        if not as_json:
+            print(
+                f"\n{size:,} episodes {'with' if named else 'without'} a run_id\n\n| | a second | ratio |\n|---|---:|---:|"
+            )
+            for name, rate in rates.items():
+                print(f"| {name} | {rate:,.0f} | {rate / rates[next(iter(WAYS))]:.2f} |", flush=True)
     if as_json:
-        print(json.dumps([{"size": size, "run_id": named, "per_second": rates} for size, named, rates in measured]))
-        return
-    print(", ".join(f"{name} {value}" for name, value in machine().items()))
-    for size, named, rates in measured:
-        print(
-            f"\n{size:,} episodes {'with' if named else 'without'} a run_id\n\n| | a second | ratio |\n|---|---:|---:|"
-        )
-        for name, rate in rates.items():
-            print(f"| {name} | {rate:,.0f} | {rate / rates[next(iter(WAYS))]:.2f} |")
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def admit_all(db: Database, namespace: str, newcomers: Sequence[Newcomer], now: 
     ids = writing.insert_episodes(
         db, [new.row for new in newcomers], [new.terms for new in newcomers], [new.id for new in newcomers]
     )
-    writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True)])
+    writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True) if new.labels])
     writing.note_all_told(
         db, namespace, [run_id for new in newcomers if (run_id := new.episode.run_id) is not None], now
     )

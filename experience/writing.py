@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 
 from sqlite_utils import Database
 
@@ -145,16 +146,22 @@ def insert_label(db: Database, episode_id: int, label: Label) -> int:
     return int(db.execute(_INSERT_LABEL, _label_row(episode_id, label)).lastrowid or 0)
 
 
-def insert_first_labels(db: Database, said: Sequence[tuple[int, Sequence[Label]]]) -> None:
-    """Write what is said of episodes of which nothing was said before, and work out which label counts."""
-    alone = [(id, labels[0]) for id, labels in said if len(labels) == 1 and labels[0].withdrawal is None]
+def insert_first_labels(db: Database, said: Iterable[tuple[int, Sequence[Label]]]) -> None:
+    """Write what is said of episodes of which nothing was said before, in their order, and work out which label counts."""
+    for alone, group in groupby(said, lambda item: len(item[1]) == 1 and item[1][0].withdrawal is None):
+        if alone:
+            _insert_only_labels(db, [(id, label) for id, [label] in group])
+        else:
+            for id, labels in group:
+                insert_missing_labels(db, id, (), labels)
+
+
+def _insert_only_labels(db: Database, said: Sequence[tuple[int, Label]]) -> None:
+    """The only statement about an episode is the one that counts."""
     [(last,)] = db.execute("SELECT coalesce(max(id), 0) FROM labels").fetchall()
-    db.conn.executemany(_INSERT_LABEL, [_label_row(id, label) for id, label in alone])
+    db.conn.executemany(_INSERT_LABEL, [_label_row(id, label) for id, label in said])
     sql = "INSERT INTO verdicts (episode_id, success, label_id) SELECT episode_id, value, id FROM labels WHERE id > ?"
-    db.execute(sql, (last,))  # the only statement about an episode is the one that counts
-    for id, labels in said:
-        if len(labels) > 1 or (labels and labels[0].withdrawal):
-            insert_missing_labels(db, id, (), labels)
+    db.execute(sql, (last,))
 
 
 def insert_withdrawal(db: Database, episode_id: int, label_id: int, kind: str, withdrawal: Withdrawal) -> None:

@@ -74,3 +74,12 @@ def test_compaction_is_measured_next_to_writing_json():
     assert [row["name"].split()[0] for row in figures["rows"]] == ["json.dumps", *["compact,"] * 4]
     assert figures["rows"][0]["ratio"] == 1
     assert "times json.dumps" in script("exchange.py", "--size", "40000", "--rounds", "1").stdout
+
+
+def test_import_is_measured_next_to_sqlite_alone():
+    [named, unnamed] = json.loads(script("bulk.py", "--sizes", "40", "--json").stdout)
+
+    assert (named["run_id"], unnamed["run_id"]) == (True, False)
+    assert list(named["per_second"])[0] == "executemany and a trigger"
+    assert len(named["per_second"]) == 5
+    assert "| import_lines |" in script("bulk.py", "--sizes", "40", "--no-loop").stdout
