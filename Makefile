@@ -31,6 +31,8 @@ bench: $(STAMP) ## quality of recall and of learning on all data that is there, 
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/bulk.py --sizes 10000
+	$(BIN)/python benchmarks/vectors.py --sizes 10000,100000
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000
 	$(BIN)/python benchmarks/exchange.py

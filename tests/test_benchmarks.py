@@ -83,3 +83,12 @@ def test_encoding_is_measured_beside_sentence_transformers(tmp_path):
     assert "the texts are made up" in done.stderr
     assert [row["name"].split()[0] for row in figures["rows"][:2]] == ["SentenceTransformer.encode,", "MiniLM"]
     assert min(row["cosine"] for row in figures["rows"]) > 0.999
+
+
+def test_import_is_measured_next_to_sqlite_alone():
+    [named, unnamed] = json.loads(script("bulk.py", "--sizes", "40", "--json").stdout)
+
+    assert (named["run_id"], unnamed["run_id"]) == (True, False)
+    assert next(iter(named["per_second"])) == "executemany and a trigger"
+    assert len(named["per_second"]) == 5
+    assert "| import_lines |" in script("bulk.py", "--sizes", "40", "--no-loop").stdout

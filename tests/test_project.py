@@ -22,7 +22,7 @@ LAYERS = [
     {"episode"},
     {"text"},
     {"protocols", "tokens", "migrations"},
-    {"schema", "recalled", "testing"},
+    {"schema", "recalled", "testing", "lines"},
     {"echoes"},
     {"rows"},
     {"sqlite_file", "writing"},
