@@ -167,6 +167,13 @@ class EmbeddingBackend:
         found = self._store.read(sql, parameters)
         return np.fromiter((id for (id,) in found), dtype=np.int64, count=len(found))
 
+    def sample(self, count: int) -> NDArray[np.float32]:
+        """Unit vectors of at most so many episodes that can be found, evenly over their ids: the same ones every time."""
+        _, vectors = self.vectors()
+        if len(vectors) <= count:
+            return vectors
+        return vectors[np.arange(count) * len(vectors) // count]
+
 
 class _Columns:
     """A matrix that grows: a float32 vector a column, with its own id and its episode's, and the last vector id seen.

@@ -42,8 +42,10 @@ class HybridBackend:
         depth = max(k, _DEPTH)
         scores: dict[int, float] = {}
         why: dict[int, list[str]] = {}
+        parts: list[dict[int, float]] = []
         for arm, weight in zip(self._arms, _weights(situation), strict=True):
             hits = arm.recall(situation, depth, where)
+            parts.append({hit.id: hit.score for hit in hits})
             # What words found and meaning had no room for would score no more than the last it had room for.
             missed = hits[-1].score if len(hits) == depth else 0.0
             for id in scores.keys() - {hit.id for hit in hits}:
@@ -52,7 +54,13 @@ class HybridBackend:
                 scores[hit.id] = scores.get(hit.id, 0.0) + weight * hit.score + _RANKS / (_RRF_K + rank)
                 why.setdefault(hit.id, []).append(hit.why)
         best = sorted(scores, key=lambda id: (-scores[id], -id))[:k]
-        return [Hit(id, scores[id], ", ".join(why[id])) for id in best]
+        words, meaning = parts
+        return [Hit(id, scores[id], ", ".join(why[id]), words.get(id), meaning.get(id)) for id in best]
+
+    @property
+    def embedding(self) -> Backend:
+        """The arm that goes by meaning."""
+        return self._arms[1]
 
     def pending(self) -> int:
         """How many episodes one of the arms cannot find yet."""

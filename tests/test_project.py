@@ -22,7 +22,7 @@ LAYERS = [
     {"episode"},
     {"text"},
     {"protocols", "tokens"},
-    {"schema", "recalled", "testing"},
+    {"schema", "recalled", "testing", "choosing"},
     {"echoes"},
     {"rows"},
     {"sqlite_file", "writing"},
