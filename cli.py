@@ -26,6 +26,7 @@ from experience.commands import (
     recording,
     skills,
     telling,
+    tuning,
 )
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
@@ -103,6 +104,7 @@ for _command in (
     moving.import_,
     moving.export,
     moving.refresh,
+    tuning.tune,
     reading.info,
     distilling.distill,
     distilling.flags,

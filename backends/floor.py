@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from experience.backends.keyword import KeywordBackend
 from experience.protocols import Backend, Hit, VectorBackend
 from experience.store import SqliteStore
+from experience.tokens import query_terms, tokens
 
 if TYPE_CHECKING:
     from experience.backends.embedding import EmbeddingBackend
@@ -39,6 +40,7 @@ _WORDS, _WORDS_FROM = (
     0.04,
     20,
 )  # the least share of a question, where there is no meaning to go by, in stores larger than this
+_LOOKED_AT = 3  # hits whose words are counted
 _TINY = 1e-9
 _NOTHING_SAID = ("qwertyuiop asdf", "xkvbz wqpt mrnd", "zzzz aaaa bbbb", "lorem ipsum dolor sit amet", "4f9a0c27be", "jkl fgh uio", "blorp snarf quib", "0000 1111 2222")  # fmt: skip
 
@@ -79,15 +81,27 @@ class NoFloor:
 
 
 class WordsFloor:
-    """Under the keyword backend: a question of which only common words are found has found nothing."""
+    """Under the keyword backend: a question of which only what says little is found has found nothing."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
-    def reached(self, situation: str, hits: Sequence[Hit]) -> list[bool]:  # noqa: ARG002 (the protocol has it)
-        """Those that say enough of the question; in a small store every word is common, and all of them do."""
+    def reached(self, situation: str, hits: Sequence[Hit]) -> list[bool]:
+        """All of the hits, when the best says enough of the question by how rare words are, or has half of all its words.
+
+        The second is for stores of one kind of task, in which the words that matter are common. In a small store all are.
+        """
         floor = _WORDS * max(1 - _WORDS_FROM / max(_newest(self._store), 1), 0.0)
-        return [hit.score >= floor for hit in hits]
+        fits = any(hit.score >= floor for hit in hits[:1]) or self._has_half(
+            situation, [hit.id for hit in hits[:_LOOKED_AT]]
+        )
+        return [fits] * len(hits)
+
+    def _has_half(self, situation: str, ids: Sequence[int]) -> bool:
+        asked = set(query_terms(situation))
+        episodes = (record.episode for record in self._store.get_many(ids).values())
+        texts = (" ".join((e.situation, e.outcome, *e.tools, *e.skills, *e.tags)) for e in episodes)
+        return any(2 * len(asked.intersection(tokens(text))) >= len(asked) for text in texts)
 
     def calibrate(self) -> None:
         """The rule is the same for every store."""
@@ -150,7 +164,7 @@ class MeaningFloor:
         known = count / (count + _PRIOR_WEIGHT)
         mean, deviation = (known * float(one) + (1 - known) * _PRIOR for one in (pairs.mean(), pairs.std()))
         floor = max(floor, min(_HIGHEST, mean - _BELOW_MEAN * deviation))
-        middle = self._embedding.encoder.encode(_NOTHING_SAID).mean(axis=0)
+        middle = np.asarray(self._embedding.encoder.encode(_NOTHING_SAID), dtype=np.float32).mean(axis=0)
         middle = middle / max(float(np.linalg.norm(middle)), _TINY)
         return Calibration(last, floor, tuple(round(float(number), 4) for number in middle))
 
