@@ -23,23 +23,16 @@ if TYPE_CHECKING:
     from experience.backends.embedding import EmbeddingBackend
 
 _SAMPLE = 500  # vectors that are compared with one another
-_CHANCE, _CHANCE_GROWS = (
-    0.05,
-    0.06,
-)  # the cosine that one unrelated text reaches, and how it grows with the best of many
+_CHANCE = 0.08  # how far the cosines of unrelated texts lie from 0, as a standard deviation
 _PRIOR, _PRIOR_WEIGHT = 0.1, 20  # mean and deviation of a store's own pairs before it is known, worth so many episodes
 _BELOW_MEAN = 0.3  # deviations below the mean of a store's own pairs
-_HIGHEST = 0.36  # what a store of episodes that are all alike raises the floor to
+_HIGHEST = 0.36  # what no floor goes beyond, however alike or many a store's episodes are
 _GIBBERISH_FROM, _GIBBERISH_WEIGHT, _GIBBERISH_MOST = 0.2, 0.8, 0.2
 _CLEAR_WORDS = 0.5  # the share of a question that is enough by itself
-_FOLLOWS, _FOLLOWS_WORDS = (
-    0.1,
-    0.1,
-)  # how far below the floor what comes after the best may lie; words that are enough for it
-_WORDS, _WORDS_FROM = (
-    0.04,
-    20,
-)  # the least share of a question, where there is no meaning to go by, in stores larger than this
+_FOLLOWS = 0.1  # how far below the floor what comes after the best may lie
+_FOLLOWS_WORDS = 0.1  # the share of a question that is enough for it
+_WORDS = 0.04  # the least share of a question where there is no meaning to go by,
+_WORDS_FROM = 20  # in stores larger than this
 _LOOKED_AT = 3  # hits whose words are counted
 _TINY = 1e-9
 _NOTHING_SAID = ("qwertyuiop asdf", "xkvbz wqpt mrnd", "zzzz aaaa bbbb", "lorem ipsum dolor sit amet", "4f9a0c27be", "jkl fgh uio", "blorp snarf quib", "0000 1111 2222")  # fmt: skip
@@ -156,7 +149,7 @@ class MeaningFloor:
         from experience.backends.threads import one_thread
 
         vectors, count = self._embedding.sample(_SAMPLE), self._store.count()
-        floor = _CHANCE + _CHANCE_GROWS * _best_of(count)
+        floor = min(_HIGHEST, _CHANCE * _best_of(count))
         with one_thread():
             pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         if not pairs.size:
