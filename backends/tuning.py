@@ -16,7 +16,7 @@ from experience.episode import Episode
 from experience.protocols import Hit, Progress
 from experience.store import SqliteStore
 
-LEANS = (0.0, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.45, 0.6)
+LEANS = (0.0, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8)
 """What is tried, the default first: of equals the first is taken."""
 _DEPTH, _MARKED = 200, 10
 _SAMPLE = 400

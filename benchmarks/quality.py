@@ -387,7 +387,7 @@ def refused(
     """
     draw = random.Random(SEED)
     counts: dict[str, list[bool]] = {"lost": []}
-    for _ in range(max(1, min(40, 200 // size))):
+    for _ in range(max(1, min(60, 600 // size))):
         places, queries = small_store(task, size, draw)
         with SqliteStore(":memory:") as store:
             ids = recorded(store, [task.episodes[place] for place in places], "situations")
@@ -399,7 +399,7 @@ def refused(
                 if relevant & {match.id for match in memory.recall(query.text, 3, where, floor=False)}:
                     counts["lost"].append(not relevant & {match.id for match in memory.recall(query.text, 3, where)})
             for name, texts in foreign.items():
-                asked = draw.sample(texts, min(len(texts), max(2, size // 3)))
+                asked = draw.sample(texts, min(len(texts), max(2, min(size // 6, 30))))
                 counts.setdefault(name, []).extend(bool(memory.recall(text, 3)) for text in asked)
     return {name: float(np.mean(values)) for name, values in counts.items() if values}
 
