@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from experience.backends import NAMES, open_backend
 from experience.backends.encoders import MiniLM
 from experience.backends.floor import MeaningFloor, NoFloor, WordsFloor, floor_under
 from experience.backends.hybrid import HybridBackend
+from experience.cli import main
 from experience.demo import sample
 from experience.testing import HashEncoder
 from experience.transfer import import_lines
@@ -188,3 +190,26 @@ def test_a_backend_of_another_kind_has_no_floor(store):
     assert isinstance(floor_under(store, HybridBackend(Own(), Own())), NoFloor)
     assert floor_under(store, Own()).reached("x", [Hit(1, -5.0, "own")]) == [True]
     assert isinstance(floor_under(store, open_backend("keyword", store)), WordsFloor)
+
+
+def remarks(path, *args):
+    done = CliRunner().invoke(main, ["--db", str(path), "--backend", "keyword", "recall", *args])
+    assert done.exit_code in (0, 2), done.output
+    return done.stderr
+
+
+def test_the_command_says_what_was_left_out(path):
+    with SqliteStore(path) as store:
+        for number in range(50):
+            store.record(Episode(f"handle case{number} quickly", "o", success=False))
+
+    foreign = ("handle chinchillas, volcanoes and harpsichords",)
+    assert remarks(path, *foreign).startswith("nothing similar was found; 3 near misses, the best 0.0")
+    assert remarks(path, *foreign, "--no-floor") == ""
+    assert remarks(path, *foreign, "--min-score", "1").startswith("3 runs scored less than 1, the best 0.0")
+    assert remarks(path, "unheard") == "nothing similar was found\n"
+    assert "not both" in remarks(path, "x", "--no-floor", "--min-score", "1")
+    assert remarks(path, "handle quickly", "--success") == (
+        "nothing similar has worked yet; 3 similar runs failed (--failure shows)\n"
+    )
+    assert remarks(path, "handle quickly", "--prefer-success") == "nothing similar has worked yet\n"
