@@ -43,6 +43,7 @@ _HOMES = {
     "revise": "distilling",
     "show": "reading",
     "skills": "skills",
+    "tune": "tuning",
 }
 
 

@@ -38,6 +38,7 @@ class EmbeddingBackend:
         self.encoder = encoder
         self._store = store
         self._caught_up: object = None
+        self._asked: tuple[str | None, NDArray[np.float32]] = None, np.empty(0, dtype=np.float32)
         self._nearest = Nearest(store, encoder.name, encoder.width)
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
@@ -49,12 +50,18 @@ class EmbeddingBackend:
         if k == 0 or not has_words(situation):
             return []
         self._catch_up()
-        # A question may hold half a character, which no episode can and no tokenizer takes.
-        query = self._encode([situation.encode(errors="replace").decode()])[0]
+        query = self.question(situation)
         with self._store.alone(), one_thread():
             ids, scores = self._nearest.to(query, k, where)
         found = zip(ids.tolist(), scores.tolist(), strict=True)
         return [Hit(id, score, f"embedding {rank}") for rank, (id, score) in enumerate(found, 1)]
+
+    def question(self, situation: str) -> NDArray[np.float32]:
+        """The question's vector; that of the last one is remembered, since whoever looks at an answer may ask again."""
+        if self._asked[0] != situation:
+            # It may hold half a character, which no episode can and no tokenizer takes.
+            self._asked = situation, self._encode([situation.encode(errors="replace").decode()])[0]
+        return self._asked[1]
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""

@@ -50,6 +50,14 @@ def test_quality_is_measured_on_the_sample_where_there_is_no_real_data(tmp_path)
     assert {row["data"] for row in json.loads(done.stdout)["rows"]} == {"data"}
 
 
+def test_abstention_is_measured_on_the_sample_where_there_is_no_real_data(tmp_path):
+    done = script("quality.py", "--data", tmp_path / "nothing", "--part", "abstention", "--backend", "keyword")
+    lines = done.stdout.splitlines()
+
+    assert [line.split(":")[0] for line in lines[1:]] == [f"data, {size}, keyword" for size in (5, 20, 100, 120)]
+    assert all(float(line.split("lost ")[1].split()[0]) < 2 for line in lines[1:])
+
+
 def test_latency_is_measured_at_the_sizes_named():
     done = script("latency.py", "--sizes", "60", "--queries", "3", "--json")
 

@@ -22,7 +22,7 @@ LAYERS = [
     {"episode"},
     {"text"},
     {"protocols", "tokens", "migrations"},
-    {"schema", "recalled", "testing", "lines"},
+    {"schema", "recalled", "testing", "lines", "choosing"},
     {"echoes"},
     {"rows"},
     {"sqlite_file", "writing"},
