@@ -58,10 +58,11 @@ class EmbeddingBackend:
 
     def question(self, situation: str) -> NDArray[np.float32]:
         """The question's vector; that of the last one is remembered, since whoever looks at an answer may ask again."""
-        if self._asked[0] != situation:
+        asked = self._asked
+        if asked[0] != situation:
             # It may hold half a character, which no episode can and no tokenizer takes.
-            self._asked = situation, self._encode([situation.encode(errors="replace").decode()])[0]
-        return self._asked[1]
+            self._asked = asked = situation, self._encode([situation.encode(errors="replace").decode()])[0]
+        return asked[1]
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""

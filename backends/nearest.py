@@ -35,7 +35,7 @@ class Nearest:
         self._codes: Codes | None = None
         self._matrix = Matrix(width)
         self._removals = -1
-        self._followed: object = None
+        self._followed: tuple[tuple[int, int], int, int] | None = None
         self._listed: tuple[object, Ids | None] = (None, None)
 
     def to(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
@@ -54,7 +54,8 @@ class Nearest:
             return
         with self._store.snapshot():
             stamp = self._stamp()
-            if self._space is None or self._outdated(self._space, stamp):
+            undone = self._followed is not None and version[0] != self._followed[0]
+            if self._space is None or undone or self._outdated(self._space, stamp):
                 self._load()
             if self._space is None:
                 return
