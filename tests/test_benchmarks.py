@@ -80,6 +80,6 @@ def test_import_is_measured_next_to_sqlite_alone():
     [named, unnamed] = json.loads(script("bulk.py", "--sizes", "40", "--json").stdout)
 
     assert (named["run_id"], unnamed["run_id"]) == (True, False)
-    assert list(named["per_second"])[0] == "executemany and a trigger"
+    assert next(iter(named["per_second"])) == "executemany and a trigger"
     assert len(named["per_second"]) == 5
     assert "| import_lines |" in script("bulk.py", "--sizes", "40", "--no-loop").stdout
