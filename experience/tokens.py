@@ -67,7 +67,7 @@ class _English(threading.local):
     """A stemmer holds a buffer of its own and must not be shared between threads."""
 
     def __init__(self) -> None:
-        self.stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord  # its own cache is slower than none
 
 
 _english = _English()
