@@ -39,7 +39,7 @@ Slice = Sequence[tuple[Episode, Row, bytes, bytes]]
 
 @contextmanager
 def plain(folder: Path) -> Iterator[Callable[[Slice], object]]:
-    """`executemany` beside a trigger, in one transaction a slice, which is faster than one for all."""
+    """`executemany` beside a trigger, in one transaction a slice."""
     db = sqlite3.connect(folder / "plain.db", isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")

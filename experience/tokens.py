@@ -46,9 +46,11 @@ WORD_RUN = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
 _CHUNK = re.compile(rf"(?P<run>[{_UNSPACED}]+)|-{{0,2}}{_WORD}+(?:[-._/\\:@~+#=]+{_WORD}+)*(?:\+\+|\#(?!\w))?")
 UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 """Characters of scripts that put no spaces between words."""
+_AROUND = ".,;:!?()[]{}<>\"'`*|%&$^/\\@~="  # never part of a token where nothing follows, or nothing stands before
 _WORDLIKE = re.compile(rf"\S{{1,{_MOST_MARKS}}}")
 _PIECE = re.compile(rf"{_WORD}+")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PLAIN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")  # one token for certain: neither marks nor case show any parts
 _ACCENTED = re.compile("[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1fff]")
 
 # Lucene's English stop words, with pronouns, auxiliaries and question words. Words that tell one task from another stay:
@@ -65,7 +67,7 @@ class _English(threading.local):
     """A stemmer holds a buffer of its own and must not be shared between threads."""
 
     def __init__(self) -> None:
-        self.stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord  # its own cache is slower than none
 
 
 _english = _English()
@@ -125,7 +127,8 @@ class _Cuts(dict[str, str]):
     """What is made of a word between white space. Words repeat; what is longer than a word seldom comes again."""
 
     def __missing__(self, word: str) -> str:
-        made = " ".join(_tokens(word, asking=False))
+        core = word.strip(_AROUND)
+        made = _normal(core) if _PLAIN.fullmatch(core) else " ".join(_tokens(word, asking=False))
         if len(word) <= _LONGEST:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
@@ -144,7 +147,7 @@ def _normalised(text: str) -> str:
 
 def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
     """A word alone; an identifier whole, by its words, and by the parts of those."""
-    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.isupper() or chunk.istitle()):
+    if _PLAIN.fullmatch(chunk):
         return (_normal(chunk),)
     folded = _ACCENTED.sub(_plain_letter, chunk)
     parts = [folded, folded.lstrip("-"), *re.split(r"[/\\:=@]+", folded)]
@@ -153,7 +156,7 @@ def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
         parts += [piece, *humps]
     if asking:
         parts = [part for part in parts if len(part) > 1] or parts
-    return tuple(token for token in dict.fromkeys(map(_normal, parts)) if token)
+    return tuple(token for token in dict.fromkeys(map(_normal, dict.fromkeys(parts))) if token)
 
 
 def _normal(word: str) -> str:
