@@ -13,6 +13,7 @@ from sqlite_utils import Database
 from experience import rows, writing
 from experience.episode import Episode, checked_moment, checked_name, moment_text
 from experience.errors import RunConflict, shown
+from experience.wordlists import Words
 
 
 class Added(NamedTuple):
@@ -31,7 +32,7 @@ class Newcomer(NamedTuple):
     uid: str | None
     """The uid that was given; None when it gets a new one."""
     row: dict[str, object]
-    terms: writing.Terms
+    words: Words
 
 
 def prepare(
@@ -42,7 +43,7 @@ def prepare(
     row["uid"] = uuid.uuid4().hex if uid is None else checked_name("uid", uid)
     row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
     row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
-    return Newcomer(episode, namespace, uid, row, writing.terms_of(episode))
+    return Newcomer(episode, namespace, uid, row, writing.words_of(episode))
 
 
 def admit(
@@ -78,7 +79,7 @@ def _admitted(
                 "older one if the run grew"
             )
         writing.unindex(db, new.namespace, [newest.id])
-    return Added(writing.insert_episode(db, new.row | {"id": writing.free_id(db, id)}, new.terms), new=True)
+    return Added(writing.insert_episode(db, new.row | {"id": writing.free_id(db, id)}, new.words), new=True)
 
 
 class _Found(NamedTuple):

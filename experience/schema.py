@@ -5,6 +5,8 @@ A released migration is never edited; another is added, and a file of the older 
 
 from sqlite_utils import Database, Migrations
 
+from experience import schema_words
+
 
 def m001_episodes_and_labels(db: Database) -> None:
     """The truth. Rows are only added or deleted, and ids are never given twice, since skills and receipts cite them."""
@@ -249,7 +251,19 @@ def m005_what_runs_are_told(db: Database) -> None:
     )
 
 
-_HISTORY = (m001_episodes_and_labels, m002_what_is_derived, m003_skills, m004_learnings, m005_what_runs_are_told)
+def m006_words(db: Database) -> None:
+    """A keyword index of our own in place of FTS5's, which looks a row up for every place where a word stands."""
+    _run(db, *schema_words.STATEMENTS)
+
+
+_HISTORY = (
+    m001_episodes_and_labels,
+    m002_what_is_derived,
+    m003_skills,
+    m004_learnings,
+    m005_what_runs_are_told,
+    m006_words,
+)
 
 _migrations = Migrations("hardwon")
 for _step in _HISTORY:

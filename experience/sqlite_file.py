@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from sqlite_utils import Database
 
-from experience import schema
+from experience import postings, schema
 from experience.errors import InvalidInput, NewerSchema, StoreError
 
 _APPLICATION_ID = 0x68776F6E  # "hwon"
@@ -78,6 +78,23 @@ class SqliteFile:
                     yield db
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside the block is read as of one moment, whatever other processes write. Not for writing.
+
+        Inside a transaction, which sees one moment already, it does nothing. Raises StoreError.
+        """
+        with self._database() as db:
+            if db.conn.in_transaction:
+                yield
+                return
+            db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if db.conn.in_transaction:
+                    db.execute("ROLLBACK")  # there is nothing to commit
+
+    @contextmanager
     def alone(self) -> Iterator[None]:
         """No other thread uses this file inside the block. Who needs a lock of its own beside the file's takes this one."""
         with self._lock:
@@ -89,8 +106,6 @@ class SqliteFile:
         False while another connection reads: what it may still need stays in the log beside the file until it has ended
         and `compact` is called again.
         """
-        with self.write() as db:
-            db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
         with self._database() as db:
             db.execute("VACUUM")
             [(busy, _, _)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -232,9 +247,8 @@ def _opened(db: Database, name: str) -> Database:
     if schema.pending(db):
         with _transaction(db):
             schema.migrate(db)
+            postings.catch_up(db)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    # In how many rows a word stands; the connection's own, since nothing of it is kept.
-    db.execute("CREATE VIRTUAL TABLE temp.document_frequency USING fts5vocab(main, terms, row)")
     return db
 
 

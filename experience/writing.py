@@ -10,23 +10,21 @@ from datetime import datetime
 
 from sqlite_utils import Database
 
-from experience import rows
+from experience import postings, rows
 from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
 from experience.tokens import tokens
-
-Terms = tuple[str, str, str]
-"""Situation, outcome and names, each cut into tokens that are parted by spaces."""
+from experience.wordlists import Words
 
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
 
-def insert_episode(db: Database, row: dict[str, object], terms: Terms) -> int:
-    """Write the row, and the index's row with it; the id."""
+def insert_episode(db: Database, row: dict[str, object], words: Words) -> int:
+    """Write the row, and what recall reads of it; the id."""
     marks = ", ".join("?" * len(row))
     cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
     id = int(cursor.lastrowid or 0)
-    index(db, id, terms)
+    index(db, str(row["namespace"]), id, words)
     return id
 
 
@@ -83,16 +81,16 @@ def with_older_versions(db: Database, namespace: str, ids: Sequence[int]) -> lis
     return sorted({*ids, *(id for (id,) in older)})
 
 
-def terms_of(episode: Episode) -> Terms:
+def words_of(episode: Episode) -> Words:
     """What the keyword index keeps of an episode. To be cut before a transaction begins: long texts take their time."""
     names = " ".join((*episode.tools, *episode.skills, *episode.tags))
     situation, outcome, named = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
     return situation, outcome, named
 
 
-def index(db: Database, id: int, terms: Terms) -> None:
+def index(db: Database, namespace: str, id: int, words: Words) -> None:
     """Let an episode be found, by its words and by the skills that it followed."""
-    db.execute("INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)", (id, *terms))
+    postings.add(db, namespace, id, words)
     sql = "SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?"
     db.execute(f"INSERT OR IGNORE INTO followed {sql}", (id,))
 
@@ -100,7 +98,7 @@ def index(db: Database, id: int, terms: Terms) -> None:
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     """Take episodes out of everything that recall reads."""
     if ids:
-        db.conn.executemany("DELETE FROM terms WHERE rowid = ?", [(id,) for id in ids])
+        postings.remove(db, ids)
         db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", [(id,) for id in ids])
         db.conn.executemany("DELETE FROM followed WHERE episode_id = ?", [(id,) for id in ids])
         db.execute("INSERT OR REPLACE INTO removals VALUES (?, random() & 0x7fffffffffffffff)", (namespace,))

@@ -1,0 +1,172 @@
+"""Lists of words: where each word of some documents stands, as the bytes that a store keeps.
+
+Words are sorted and lie in blocks of some thirty: a row for each word would cost more than the short lists that most words
+have, and a word that stands in many documents has a block of its own. A place is a number below 65,536; a weight is how
+often a document says a word, in halves: once in the situation is two, in outcome or names one. Pure functions; they know
+no file.
+"""
+
+import itertools
+import struct
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_OFTEN = 255
+"""The highest weight: what fits into a byte. More would make no difference to a score."""
+_WORDS, _POSTINGS = 32, 256  # in a block, at most; a single word may have more postings
+
+Words = tuple[str, str, str]
+"""Situation, outcome and names, each cut into tokens that are parted by spaces."""
+
+
+class Lists(NamedTuple):
+    """Words, sorted, and their lists one behind the other."""
+
+    words: Sequence[str]
+    ends: Sequence[int]
+    """For each word, where its list ends and the next begins."""
+    places: bytes
+    """uint16, ascending within a word."""
+    weights: bytes
+    """uint8."""
+
+
+class Block(NamedTuple):
+    """Some neighbouring words with their lists, as a row."""
+
+    first: str
+    last: str
+    words: str
+    """Parted by spaces."""
+    ends: bytes
+    """uint32."""
+    places: bytes
+    weights: bytes
+
+
+def weights_of(words: Words) -> tuple[Counter[str], int]:
+    """The weight of each word of a document, uncapped, and how many tokens the document has."""
+    situation, outcome, names = map(cut, words)
+    return Counter(situation + situation + outcome + names), len(situation) + len(outcome) + len(names)
+
+
+def cut(text: str) -> list[str]:
+    """The tokens in a text that is parted by spaces."""
+    return text.split(" ") if text else []
+
+
+def inverted(documents: Sequence[Words], places: Sequence[int]) -> tuple[Lists, list[int]]:
+    """The lists of these documents, one of which stands at each of the places (ascending); and their numbers of tokens."""
+    import numpy as np
+
+    number: defaultdict[str, int] = defaultdict(itertools.count().__next__)
+    said: list[int] = []  # the words of each document's situation, then its others, by number
+    sizes: list[int] = []
+    for situation, outcome, names in documents:
+        for tokens in (cut(situation), cut(outcome) + cut(names)):
+            sizes.append(len(tokens))
+            said += map(number.__getitem__, tokens)
+    words = sorted(number)
+    rank = np.empty(len(words), dtype=np.int64)
+    rank[[number[word] for word in words]] = np.arange(len(words))
+    # One number for a word, the place and whether a situation says it: sorted, equal words and places stand together.
+    where = np.repeat(2 * np.repeat(np.array(places, dtype=np.int64), 2) + np.tile((1, 0), len(documents)), sizes)
+    sayings = np.sort((rank[said] << 17) + where)
+    starts = np.flatnonzero(np.diff(sayings >> 1, prepend=-1))
+    weights = np.add.reduceat(1 + (sayings & 1), starts) if len(starts) else starts
+    found = sayings[starts] >> 1
+    counts = np.bincount(found >> 16, minlength=len(words))
+    lists = _lists(words, counts, found & 0xFFFF, np.minimum(weights, MOST_OFTEN))
+    return lists, [one + other for one, other in zip(sizes[::2], sizes[1::2], strict=True)]
+
+
+def merged(parts: Sequence[Lists]) -> Lists:
+    """The lists of all parts as one; every place of a part comes before those of the next."""
+    import numpy as np
+
+    words = sorted(set().union(*(part.words for part in parts)))
+    rank = {word: number for number, word in enumerate(words)}
+    numbers = [
+        np.repeat([rank[word] for word in part.words], np.diff(part.ends, prepend=0)).astype(np.int32) for part in parts
+    ]
+    order = np.argsort(np.concatenate(numbers), kind="stable")
+    places = np.concatenate([np.frombuffer(part.places, dtype="<u2") for part in parts])
+    weights = np.concatenate([np.frombuffer(part.weights, dtype=np.uint8) for part in parts])
+    counts = np.bincount(np.concatenate(numbers), minlength=len(words))
+    return _lists(words, counts, places[order], weights[order])
+
+
+def blocks(lists: Lists) -> Iterator[Block]:
+    """The lists in rows, in the order of words."""
+    words, ends, places, weights = lists
+    at = begin = 0
+    while at < len(words):
+        to = max(min(at + _WORDS, bisect_right(ends, begin + _POSTINGS)), at + 1)
+        end = ends[to - 1]
+        local = struct.pack(f"<{to - at}I", *(here - begin for here in ends[at:to]))
+        among = words[at:to]
+        yield Block(among[0], among[-1], " ".join(among), local, places[2 * begin : 2 * end], weights[begin:end])
+        at, begin = to, end
+
+
+def joined(rows: Sequence[Block]) -> Lists:
+    """The lists in these rows, which are in the order of words."""
+    words: list[str] = []
+    ends: list[int] = []
+    begin = 0
+    for row in rows:
+        words += row.words.split(" ")
+        ends += [begin + end for (end,) in struct.iter_unpack("<I", row.ends)]
+        begin = ends[-1]
+    return Lists(words, ends, b"".join(row.places for row in rows), b"".join(row.weights for row in rows))
+
+
+def found(block: Block, word: str) -> tuple[bytes, bytes] | None:
+    """Places and weights of a word, or None when the block has no such word."""
+    words = block.words.split(" ")
+    at = bisect_left(words, word)
+    if at == len(words) or words[at] != word:
+        return None
+    begin, end = (int.from_bytes(block.ends[4 * n : 4 * n + 4], "little") if n >= 0 else 0 for n in (at - 1, at))
+    return block.places[2 * begin : 2 * end], block.weights[begin:end]
+
+
+def without(block: Block, gone: Mapping[str, Sequence[int]]) -> Iterator[Block]:
+    """The block without some places (ascending) of some words, if anything is left. Words that lose all places go."""
+    words: list[str] = []
+    ends: list[int] = []
+    kept: list[tuple[bytes, bytes]] = []
+    [lists] = [joined([block])]
+    for word, begin, end in zip(lists.words, (0, *lists.ends), lists.ends, strict=False):
+        left = _without(lists.places[2 * begin : 2 * end], lists.weights[begin:end], gone.get(word, ()))
+        if left[1]:
+            words.append(word)
+            kept.append(left)
+            ends.append((ends[-1] if ends else 0) + len(left[1]))
+    yield from blocks(Lists(words, ends, b"".join(one for one, _ in kept), b"".join(two for _, two in kept)))
+
+
+def _without(places: bytes, weights: bytes, gone: Sequence[int]) -> tuple[bytes, bytes]:
+    def place(at: int) -> int:
+        return int.from_bytes(places[2 * at : 2 * at + 2], "little")
+
+    count = len(weights)
+    here = [(at, bisect_left(range(count), at, key=place)) for at in gone]
+    cuts = [-1, *(index for at, index in here if index < count and place(index) == at), count]
+    kept = [(before + 1, after) for before, after in itertools.pairwise(cuts)]
+    return b"".join(places[2 * a : 2 * b] for a, b in kept), b"".join(weights[a:b] for a, b in kept)
+
+
+def _lists(
+    words: Sequence[str], counts: "NDArray[np.int64]", places: "NDArray[np.integer]", weights: "NDArray[np.integer]"
+) -> Lists:
+    import numpy as np
+
+    ends = np.cumsum(counts).tolist()
+    return Lists(words, ends, places.astype("<u2").tobytes(), weights.astype(np.uint8).tobytes())
