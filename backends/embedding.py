@@ -1,17 +1,22 @@
-"""Recall by meaning: exact cosine over unit vectors that lie in the store's own file.
+"""Recall by meaning: cosine over unit vectors that lie in the store's own file.
 
 Vectors are pulled by `refresh`, in the order of ids and a transaction a batch, so that what is missing is always what
-comes after the last one: a killed refresh goes on where it stopped. Each vector stands beside its encoder's name, and one
-encoder's vectors are never compared with another's. In memory they form one matrix, which follows the file: new rows
-are appended, and when something was deleted (by whichever process) what is left is looked at again.
+comes after the last one: a killed refresh goes on where it stopped. Each vector belongs to the space of its encoder and
+namespace, and is never compared with one of another. Equal texts are embedded once. How the nearest are found is the
+business of `nearest`.
 """
 
+import hashlib
+import json
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experience.backends import codes
+from experience.backends.matrix import stacked
+from experience.backends.nearest import Nearest
 from experience.backends.threads import one_thread
 from experience.episode import moment_text
 from experience.errors import EncoderError
@@ -21,8 +26,8 @@ from experience.tokens import has_words
 
 _BATCH = 512  # texts handed to the encoder and written in one transaction; enough for MiniLM to turn to torch
 _SMALL_BATCH = 32  # the same while no more than _BATCH are missing: progress can be seen, and MiniLM stays with numpy
+_TOLERANCE = 1e-3  # of a vector's length
 _CATCH_UP = 64  # texts that a recall embeds by itself before it answers
-_DECIMALS = 6  # of a score: beyond them equal texts differ by the position of their rows in the matrix
 
 
 class EmbeddingBackend:
@@ -31,8 +36,8 @@ class EmbeddingBackend:
     def __init__(self, store: SqliteStore, encoder: Encoder) -> None:
         self.encoder = encoder
         self._store = store
-        self._columns = _Columns(encoder.width)
-        self._removals = -1
+        self._caught_up: object = None
+        self._nearest = Nearest(store, encoder.name, encoder.width)
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits, best first, equal scores newest first; the score is the cosine, from -1 to 1.
@@ -46,13 +51,9 @@ class EmbeddingBackend:
         # A question may hold half a character, which no episode can and no tokenizer takes.
         query = self._encode([situation.encode(errors="replace").decode()])[0]
         with self._store.alone(), one_thread():
-            self._follow()
-            ids, scores = self._columns.ids.copy(), self._columns.scores(query)
-            allowed = self._allowed(ids, where)
-        if allowed is not None:
-            ids, scores = ids[allowed], scores[allowed]
-        best = _best(ids, scores, k)
-        return [Hit(int(ids[at]), float(scores[at]), f"embedding {rank}") for rank, at in enumerate(best, 1)]
+            ids, scores = self._nearest.to(query, k, where)
+        found = zip(ids.tolist(), scores.tolist(), strict=True)
+        return [Hit(id, score, f"embedding {rank}") for rank, (id, score) in enumerate(found, 1)]
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""
@@ -68,19 +69,32 @@ class EmbeddingBackend:
                 progress(done, max(total, done))
         if self._store.setting("encoder") != self.encoder.name:
             self._store.set_setting("encoder", self.encoder.name)
+        if (space := self._space()) is not None:
+            codes.fold(self._store, space)
         return done
 
     def vectors(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The episodes that can be found, ascending, and their unit vectors, a row each; what has none yet is left out."""
-        with self._store.alone():
-            self._follow()
-            ids, rows = self._columns.ids.copy(), self._columns.rows()
-            live = self._ids(*self._store.selection(indexed=True))
-        order = np.argsort(ids)
-        order = order[np.isin(ids[order], live)]
-        return ids[order], rows[order]
+        sql = """
+            SELECT v.episode_id, v.vector FROM vectors v JOIN episodes e ON e.id = v.episode_id
+            WHERE v.space = ? AND (e.expires_at IS NULL OR e.expires_at > ?) ORDER BY v.episode_id
+        """
+        space = self._space()
+        found = self._store.read(sql, (space.id, moment_text(self._store.now()))) if space else []
+        ids = np.fromiter((id for id, _ in found), dtype=np.int64, count=len(found))
+        return ids, stacked([vector for _, vector in found], self.encoder.width)
+
+    def sample(self, count: int) -> NDArray[np.float32]:
+        """Unit vectors of at most `count` episodes, evenly spread over their ids, the same ones each time; a row each."""
+        space = self._space()
+        return codes.spread(self._store, space, count) if space else np.empty((0, self.encoder.width), dtype=np.float32)
+
+    def _space(self) -> codes.Space | None:
+        return codes.space(self._store, self.encoder.name, self.encoder.width)
 
     def _catch_up(self) -> None:
+        if (version := self._store.version()) == self._caught_up:
+            return
         taken = self._pull(_CATCH_UP)
         if taken == _CATCH_UP and (missing := self.pending()):
             warnings.warn(
@@ -88,6 +102,8 @@ class EmbeddingBackend:
             )
         elif taken and self._store.setting("encoder") is None:
             self._store.set_setting("encoder", self.encoder.name)
+        elif not taken:
+            self._caught_up = version  # what comes later will have changed the file
 
     def _pull(self, most: int) -> int:
         """Embed the next missing texts, at most so many, in one transaction; how many there were."""
@@ -96,21 +112,38 @@ class EmbeddingBackend:
         found = self._store.read(f"{sql} ORDER BY e.id LIMIT ?", (*parameters, most))
         if not found:
             return 0
-        vectors = self._encode([situation for _, situation in found]).astype("<f4")
-        name, width = self.encoder.name, self.encoder.width
-        rows = [(self._store.namespace, name, width, vector.tobytes()) for vector in vectors]
+        vectors = self._vectors_of([situation for _, situation in found])
         selection, parameters = self._store.selection()
-        sql = f"""INSERT OR IGNORE INTO vectors (namespace, encoder, width, vector, episode_id)
-            SELECT ?, ?, ?, ?, id FROM ({selection} AND e.id = ?)"""
+        sql = f"""INSERT OR IGNORE INTO vectors (space, text, vector, episode_id)
+            SELECT ?, ?, ?, id FROM ({selection} AND e.id = ?)"""
         with self._store.write() as db:
             # In the meantime an episode may have gone, or another process may have embedded it, or dropped what came before:
             # then these must not become the last that have a vector, and are embedded again in their turn.
-            if overtaken := self._last() < last:
-                rows = []
-            db.conn.executemany(
-                sql, [(*row, *parameters, id) for row, (id, _) in zip(rows, found, strict=not overtaken)]
-            )
+            overtaken = self._last() < last
+            if not overtaken:
+                db.execute("INSERT OR IGNORE INTO spaces (namespace, encoder, width) VALUES (?, ?, ?)", self._name())
+                space = codes.space(self._store, self.encoder.name, self.encoder.width)
+                rows = [
+                    (space.id, _hash(text), vectors[text], *parameters, id) for id, text in found if space is not None
+                ]
+                db.conn.executemany(sql, rows)
         return self._pull(most) if overtaken else len(found)
+
+    def _vectors_of(self, texts: Sequence[str]) -> dict[str, bytes]:
+        """The vector of each text as the store keeps it; what has been embedded before is not embedded again."""
+        known: dict[str, bytes] = {}
+        if (space := self._space()) is not None:
+            sql = """
+                SELECT e.situation, v.vector FROM vectors v JOIN episodes e ON e.id = v.episode_id
+                WHERE v.space = ? AND v.text IN (SELECT value FROM json_each(?))
+            """
+            known = dict(self._store.read(sql, (space.id, json.dumps([_hash(text) for text in texts]))))
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        vectors = self._encode(new).astype("<f4") if new else ()
+        return known | {text: vector.tobytes() for text, vector in zip(new, vectors, strict=True)}
+
+    def _name(self) -> tuple[str, str, int]:
+        return self._store.namespace, self.encoder.name, self.encoder.width
 
     def _missing(self, columns: str, last: int) -> tuple[str, list[object]]:
         """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""
@@ -119,8 +152,9 @@ class EmbeddingBackend:
 
     def _last(self) -> int:
         """The last episode that has a vector."""
-        sql = "SELECT coalesce(max(episode_id), 0) FROM vectors WHERE namespace = ? AND encoder = ?"
-        return int(self._store.read(sql, (self._store.namespace, self.encoder.name))[0][0])
+        sql = """SELECT coalesce(max(episode_id), 0) FROM vectors
+            WHERE space = (SELECT id FROM spaces WHERE namespace = ? AND encoder = ?)"""
+        return int(self._store.read(sql, self._name()[:2])[0][0])
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.asarray(self.encoder.encode(texts), dtype=np.float32)
@@ -129,98 +163,14 @@ class EmbeddingBackend:
                 f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
                 f"({len(texts)}, {self.encoder.width})"
             )
-        lengths = np.linalg.norm(vectors, axis=1)
-        if not np.allclose(lengths, 1, atol=1e-3):  # not a number is not close to 1 either
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        if not (abs(lengths - 1) < _TOLERANCE).all():  # not a number is not close to 1 either
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave vectors of length {lengths.min()} to {lengths.max()}; they need to be 1"
             )
         return vectors
 
-    def _follow(self) -> None:
-        """Bring the matrix to where the file is."""
-        space = (self._store.namespace, self.encoder.name)
-        removals = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", space[:1])
-        stamp = int(removals[0][0]) if removals else 0
-        # The plus keeps SQLite to the primary key, which knows what comes after an id; by its other index it would walk all.
-        sql = "SELECT id, episode_id, vector FROM vectors WHERE +namespace = ? AND +encoder = ? AND id > ? ORDER BY id"
-        found = self._store.read(sql, (*space, self._columns.last))
-        if any(len(blob) != 4 * self.encoder.width for _, _, blob in found):
-            raise EncoderError(
-                f"the store has vectors by {self.encoder.name} of another width than {self.encoder.width}; whatever changes "
-                "a vector must change its encoder's name"
-            )
-        self._columns.append(found)
-        if stamp != self._removals:
-            self._columns.keep(self._ids("SELECT id FROM vectors WHERE namespace = ? AND encoder = ?", space))
-            self._removals = stamp
 
-    def _allowed(self, ids: NDArray[np.int64], where: Filter) -> NDArray[np.bool_] | None:
-        """Which of these episodes may be in the answer, or None for all of them."""
-        if where:
-            return np.isin(ids, self._ids(*self._store.selection(where, indexed=True)))
-        # Without a filter only expired ones may not, and those are few: they go at the next clean-up.
-        sql = "SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ?"
-        expired = self._ids(sql, [self._store.namespace, moment_text(self._store.now())])
-        return ~np.isin(ids, expired) if len(expired) else None
-
-    def _ids(self, sql: str, parameters: Sequence[object]) -> NDArray[np.int64]:
-        found = self._store.read(sql, parameters)
-        return np.fromiter((id for (id,) in found), dtype=np.int64, count=len(found))
-
-
-class _Columns:
-    """A matrix that grows: a float32 vector a column, with its own id and its episode's, and the last vector id seen.
-
-    Vectors stand in columns because the product of a query with them is then three times as fast as with rows.
-    """
-
-    def __init__(self, width: int) -> None:
-        self._count = 0
-        self._vectors = np.empty((width, 0), dtype=np.float32)
-        self._room = np.empty((2, 0), dtype=np.int64)  # ids of vectors, ids of episodes
-        self.last = 0
-
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """The episode of each column."""
-        return self._room[1, : self._count]
-
-    def append(self, found: Sequence[tuple[int, int, bytes]]) -> None:
-        """Add (vector id, episode id, blob), the vector ids ascending."""
-        if not found:
-            return
-        width = len(self._vectors)
-        vectors = np.frombuffer(b"".join(blob for _, _, blob in found), dtype="<f4").reshape(-1, width)
-        end = self._count + len(found)
-        room = self._room.shape[1]
-        if end > room:
-            more = max(end, 2 * room) - room  # doubling: adding one must not copy all the others
-            self._vectors = np.pad(self._vectors, ((0, 0), (0, more)))
-            self._room = np.pad(self._room, ((0, 0), (0, more)))
-        self._vectors[:, self._count : end] = vectors.T
-        self._room[:, self._count : end] = np.array([row[:2] for row in found], dtype=np.int64).T
-        self._count, self.last = end, found[-1][0]
-
-    def keep(self, ids: NDArray[np.int64]) -> None:
-        """Drop all other vectors; an episode may have got a new one in place of an old one."""
-        kept = np.flatnonzero(np.isin(self._room[0, : self._count], ids))
-        if len(kept) < self._count:
-            self._vectors, self._room, self._count = self._vectors[:, kept], self._room[:, kept], len(kept)
-
-    def rows(self) -> NDArray[np.float32]:
-        """A copy, a vector a row."""
-        return np.ascontiguousarray(self._vectors[:, : self._count].T)
-
-    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of each column with the query."""
-        return np.round(query @ self._vectors[:, : self._count], _DECIMALS)
-
-
-def _best(ids: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Positions of the k highest scores, best first, equal ones by descending id."""
-    among = np.arange(len(scores))
-    if k < len(scores):
-        # The k-th score decides, and all that equal it stay in until their ids have been compared.
-        among = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
-    order = np.lexsort((-ids[among], -scores[among]))
-    return np.asarray(among[order][:k])
+def _hash(text: str) -> int:
+    """64 bits that equal texts have in common; whoever goes by them compares the texts as well."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)

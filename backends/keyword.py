@@ -71,7 +71,7 @@ class KeywordBackend:
         weights = [bm25.rarity(len(one.places), lists.documents) for one in found]
         average = max(lists.tokens, 1) / max(lists.documents, 1)
         places, scores = bm25.scored(found, weights, lists.lengths, average)
-        return lists.ids[places], scores / max(sum(weights), _LEAST_SAID)
+        return lists.ids[places], scores.astype("f8") / max(sum(weights), _LEAST_SAID)
 
     def _best(
         self, ids: "NDArray[np.int64]", scores: "NDArray[np.float64]", k: int, where: Filter

@@ -19,7 +19,8 @@ def overview(store: SqliteStore) -> dict[str, Any]:
     sql = "SELECT count(*) FROM episodes WHERE namespace = ? AND expires_at <= ?"
     [(expired,)] = store.read(sql, (store.namespace, moment_text(store.now())))
     vectors = store.read(
-        "SELECT encoder, count(*) FROM vectors WHERE namespace = ? GROUP BY encoder", (store.namespace,)
+        "SELECT encoder, count(*) FROM vectors v JOIN spaces s ON s.id = v.space WHERE namespace = ? GROUP BY encoder",
+        (store.namespace,),
     )
     sql = "SELECT count(DISTINCT name) FROM skill_versions WHERE namespace = ?"
     [(skills,)] = store.read(sql, (store.namespace,))

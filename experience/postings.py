@@ -43,7 +43,9 @@ def add(db: Database, namespace: str, id: int, words: Words) -> None:
     """Make an episode a document. Every thousandth takes some 30 ms, since it closes a segment."""
     sql = f"SELECT number, ({_NEXT.format(space='number')}) FROM word_spaces WHERE namespace = ?"
     found = db.execute(sql, (namespace,)).fetchone()
-    space, position = found or (db.execute("INSERT INTO word_spaces (namespace) VALUES (?)", (namespace,)).lastrowid, 0)
+    if found is None:
+        found = db.execute("INSERT INTO word_spaces (namespace) VALUES (?)", (namespace,)).lastrowid, 0
+    space, position = map(int, found)
     db.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?, ?)", (id, space, position, *words))
     _close(db, space, position)
 

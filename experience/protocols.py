@@ -171,7 +171,10 @@ class Filter:
 
     def __bool__(self) -> bool:
         """False when it lets everything through."""
-        return self != Filter()
+        return self != _EVERYTHING
+
+
+_EVERYTHING = Filter()
 
 
 def check_k(k: int) -> None:

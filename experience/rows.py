@@ -116,25 +116,47 @@ def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) ->
     parts = ["e.namespace = ?", "(e.expires_at IS NULL OR e.expires_at > ?)"]
     if not indexed:
         parts.append(f"NOT {_SUPERSEDED}")
-    parameters: list[Any] = [namespace, moment_text(now)]
+    passing, parameters = conditions(namespace, where)
+    return f"SELECT e.id FROM episodes e WHERE {' AND '.join([*parts, *passing])}", [
+        namespace,
+        moment_text(now),
+        *parameters,
+    ]
+
+
+def conditions(
+    namespace: str, where: Filter, *, id: str = "e.id", time: str = "coalesce(e.started_at, e.recorded_at)"
+) -> tuple[list[str], list[Any]]:
+    """What an episode of a namespace has to meet to pass a filter: SQL conditions, and the parameters of all of them.
+
+    `id` and `time` are the expressions that give the episode's; by default from a row `e` of `episodes`.
+    """
+    parts: list[str] = []
+    parameters: list[Any] = []
     if where.success is not None:
-        parts.append("(SELECT success FROM verdicts WHERE episode_id = e.id) = ?")
+        parts.append(f"(SELECT success FROM verdicts WHERE episode_id = {id}) = ?")
         parameters.append(int(where.success))
-    for column in ("tools", "skills", "tags"):
-        names = getattr(where, column)
-        one = f"EXISTS (SELECT 1 FROM json_each(e.{column}) WHERE value = ?)"
+    for column, names in named(where):
+        one = (
+            f"EXISTS (SELECT 1 FROM names WHERE namespace = ? AND kind = '{column}' AND name = ? AND episode_id = {id})"
+        )
         parts += [
             f"({' AND '.join([one] * len(names[at : at + _TOGETHER]))})" for at in range(0, len(names), _TOGETHER)
         ]
-        parameters += names
+        parameters += [part for name in names for part in (namespace, name)]
     for sign, moment in ((">=", where.since), ("<", where.until)):
         if moment is not None:
-            parts.append(f"coalesce(e.started_at, e.recorded_at) {sign} ?")
+            parts.append(f"{time} {sign} ?")
             parameters.append(moment_text(moment))
     if where.ids is not None:
-        parts.append("e.id IN (SELECT value FROM json_each(?))")
+        parts.append(f"{id} IN (SELECT value FROM json_each(?))")
         parameters.append(json.dumps(where.ids))
-    return f"SELECT e.id FROM episodes e WHERE {' AND '.join(parts)}", parameters
+    return parts, parameters
+
+
+def named(where: Filter) -> list[tuple[str, tuple[str, ...]]]:
+    """The names that a filter asks for, by the column they stand in."""
+    return [("tools", where.tools), ("skills", where.skills), ("tags", where.tags)]
 
 
 def _json(value: object) -> str:

@@ -23,6 +23,7 @@ from experience.errors import InvalidInput, NewerSchema, StoreError
 
 _APPLICATION_ID = 0x68776F6E  # "hwon"
 _BUSY_SECONDS = 30.0
+_PAGE = 8192  # bytes; five vectors of 384 numbers fill one, where of 4096 bytes two would leave a quarter empty
 _IN_MEMORY = ":memory:"
 
 
@@ -35,6 +36,7 @@ class SqliteFile:
         self.path = path if str(path) == _IN_MEMORY else Path(path).absolute()
         self._lock = threading.RLock()
         self._left_to_parent = False
+        self._connections = 1  # that it has had; after a fork it has another
         _watch_forks()
         with _opening:
             self._db: Database | None = connect(self.path, create=create)
@@ -57,7 +59,7 @@ class SqliteFile:
         """All rows of one query. Raises StoreError; InvalidInput for a number that SQLite cannot hold."""
         with self._database() as db:
             try:
-                return db.execute(sql, parameters).fetchall()
+                return db.conn.execute(sql, parameters).fetchall()
             except OverflowError as error:
                 raise InvalidInput("a number is out of range; ids and counts go up to 2**63 - 1") from error
             except UnicodeEncodeError as error:
@@ -79,10 +81,7 @@ class SqliteFile:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside the block is read as of one moment, whatever other processes write. Not for writing.
-
-        Inside a transaction, which sees one moment already, it does nothing. Raises StoreError.
-        """
+        """What is read inside belongs together: nothing that others write meanwhile is seen. Raises StoreError."""
         with self._database() as db:
             if db.conn.in_transaction:
                 yield
@@ -91,8 +90,13 @@ class SqliteFile:
             try:
                 yield
             finally:
-                if db.conn.in_transaction:
-                    db.execute("ROLLBACK")  # there is nothing to commit
+                db.execute("COMMIT")
+
+    def version(self) -> tuple[int, int, int]:
+        """Equal as long as nobody has changed the file, by this connection or another."""
+        with self._database() as db:
+            [(others,)] = db.conn.execute("PRAGMA data_version").fetchall()
+            return self._connections, int(others), db.conn.total_changes
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -144,6 +148,7 @@ class SqliteFile:
         with self.alone():
             if self._db is None and self._left_to_parent:
                 self._db, self._left_to_parent = connect(self.path, create=False), False
+                self._connections += 1
             if self._db is None:
                 raise StoreError(f"the store {self.path} is closed; open it again")
             try:
@@ -243,6 +248,8 @@ def _opened(db: Database, name: str) -> Database:
         raise StoreError(f"{name} is a SQLite database of another program; name a file of its own for the store")
     if tables and (names := schema.newer(db)):
         raise NewerSchema(f"{name} was written by a newer release (it has {names[-1]}); run: pip install -U hardwon")
+    if not tables:
+        db.execute(f"PRAGMA page_size = {_PAGE}")
     _use_wal(db)
     if schema.pending(db):
         with _transaction(db):

@@ -19,7 +19,7 @@ from experience.protocols import Filter, Label, Record, Withdrawal
 from experience.sqlite_file import SqliteFile
 
 _TABLES_OF_A_NAMESPACE = (
-    "settings", "removals", "skill_versions", "skill_drafts", "skill_attempts", "receipts", "tellings", "learnings", "tombstones",
+    "settings", "removals", "names", "spaces", "skill_versions", "skill_drafts", "skill_attempts", "receipts", "tellings", "learnings", "tombstones",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ Functions of an open transaction and of values. They decide nothing (that is the
 """
 
 import json
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,13 @@ from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
 from experience.tokens import tokens
 from experience.wordlists import Words
+
+_NAMED = ("tools", "skills", "tags")
+_NAMES = " UNION ALL ".join(
+    f"SELECT e.namespace, '{kind}', n.value, e.id FROM episodes e, json_each(e.{kind}) n WHERE e.id = ?"
+    for kind in _NAMED
+)
+"""The rows of `names` that belong to an episode, which is asked for once for each kind."""
 
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
@@ -89,19 +97,43 @@ def words_of(episode: Episode) -> Words:
 
 
 def index(db: Database, namespace: str, id: int, words: Words) -> None:
-    """Let an episode be found, by its words and by the skills that it followed."""
+    """Let an episode be found, by its words and by the names of its tools, skills and tags."""
     postings.add(db, namespace, id, words)
-    sql = "SELECT e.namespace, s.value, e.id FROM episodes e, json_each(e.skills) s WHERE e.id = ?"
-    db.execute(f"INSERT OR IGNORE INTO followed {sql}", (id,))
+    db.execute(f"INSERT OR IGNORE INTO names {_NAMES}", (id,) * len(_NAMED))
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     """Take episodes out of everything that recall reads."""
     if ids:
         postings.remove(db, ids)
-        db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", [(id,) for id in ids])
-        db.conn.executemany("DELETE FROM followed WHERE episode_id = ?", [(id,) for id in ids])
+        each = [(id,) for id in ids]
+        named = [name for id in ids for name in db.execute(_NAMES, (id,) * len(_NAMED))]
+        db.conn.executemany("DELETE FROM names WHERE namespace = ? AND kind = ? AND name = ? AND episode_id = ?", named)
+        _drop_codes(db, ids)
+        db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", each)
         db.execute("INSERT OR REPLACE INTO removals VALUES (?, random() & 0x7fffffffffffffff)", (namespace,))
+
+
+def _drop_codes(db: Database, ids: Sequence[int]) -> None:
+    """Take the codes of these episodes' vectors out of the rows that hold them."""
+    sql = """
+        SELECT c.id, v.id FROM vectors v JOIN codes c ON c.id = (
+            SELECT id FROM codes WHERE space = v.space AND first <= v.id ORDER BY first DESC LIMIT 1)
+        WHERE v.episode_id IN (SELECT value FROM json_each(?)) AND v.id <= c.last
+    """
+    leaving: dict[int, set[int]] = {}
+    for row, vector in db.execute(sql, (json.dumps(list(ids)),)):
+        leaving.setdefault(row, set()).add(vector)
+    for row, gone in leaving.items():
+        [found] = db.execute("SELECT vectors, episodes, codes FROM codes WHERE id = ?", (row,)).fetchall()
+        vectors = array("q", found[0])
+        kept = [at for at, vector in enumerate(vectors) if vector not in gone]
+        each = (len(blob) // len(vectors) for blob in found)
+        left = [
+            b"".join(blob[at * size : at * size + size] for at in kept) for blob, size in zip(found, each, strict=True)
+        ]
+        db.execute("UPDATE codes SET vectors = ?, episodes = ?, codes = ? WHERE id = ?", (*left, row))
+    db.execute("DELETE FROM codes WHERE vectors = x''")
 
 
 def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:

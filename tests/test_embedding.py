@@ -19,7 +19,9 @@ def remember(store, encoder, count=0, backend="embedding"):
 
 
 def vectors(store):
-    return store.read("SELECT episode_id, encoder, width, vector FROM vectors ORDER BY episode_id, encoder")
+    return store.read(
+        "SELECT episode_id, encoder, width, vector FROM vectors v JOIN spaces s ON s.id = v.space ORDER BY episode_id, encoder"
+    )
 
 
 def test_vectors_are_unit_little_endian_float32_beside_their_encoders_name(store):
@@ -234,7 +236,7 @@ def test_one_name_for_two_widths_is_an_error(store):
     remember(store, HashEncoder(width=32), 1).refresh()
     same = HashEncoder(width=48)
     same.name = "hash-32"
-    with pytest.raises(EncoderError, match="another width than 48"):
+    with pytest.raises(EncoderError, match="of width 32, and it makes them of width 48"):
         remember(store, same).recall("task")
 
 

@@ -85,4 +85,6 @@ def test_the_learnings_and_receipts_in_an_old_file_are_what_they_were(path):
 
 
 def test_an_old_file_knows_at_once_who_followed_which_skill(old):
-    assert old.read("SELECT skill, episode_id FROM followed WHERE namespace = 'default'") == [("runbook", 1)]
+    assert old.read("SELECT name, episode_id FROM names WHERE namespace = 'default' AND kind = 'skills'") == [
+        ("runbook", 1)
+    ]

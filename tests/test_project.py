@@ -21,7 +21,7 @@ LAYERS = [
     {"screen"},
     {"episode"},
     {"text"},
-    {"protocols", "tokens", "schema_words", "wordlists"},
+    {"protocols", "tokens", "migrations", "wordlists"},
     {"schema", "recalled", "testing"},
     {"echoes"},
     {"rows", "postings"},
@@ -38,7 +38,7 @@ LAYERS = [
     {"__main__", "__init__"},
 ]
 LAZY = {("episode", "text")}  # inside functions only: an episode renders itself, and its text is made of episodes
-WITHIN = {"backends", "commands", "learn", "tell"}  # rooms of several modules, which may use one another
+WITHIN = {"backends", "commands", "learn", "migrations", "tell"}  # rooms of several modules, which may use one another
 
 
 def room(path):

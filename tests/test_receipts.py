@@ -205,7 +205,8 @@ def test_a_namespace_that_is_deleted_leaves_no_row_anywhere(memory, told, monkey
     for table, columns in columns_of(memory.store).items():
         if "namespace" in columns and table != "removals":
             assert memory.store.read(f"SELECT count(*) FROM {table} WHERE namespace = 'default'") == [(0,)], table
-    for table in ("labels", "verdicts", "learning_events", "learning_corrections", "words", "segments", "postings"):
+    derived = ("verdicts", "words", "segments", "segment_documents", "postings", "vectors", "codebooks", "codes")
+    for table in ("labels", "learning_events", "learning_corrections", *derived):
         assert memory.store.read(f"SELECT count(*) FROM {table}") == [(0,)], table
 
 
@@ -222,8 +223,15 @@ def fill_every_table(memory, told):
     memory.delete(gone)
     Learnings(memory.store).correct(1, "The push fails on Sundays only")
     memory.store.set_setting("encoder", "x")
+    with memory.store.write() as db:
+        db.execute("INSERT INTO spaces VALUES (1, 'default', 'x', 1)")
+        db.execute("INSERT INTO vectors (space, episode_id, vector) VALUES (1, 1, x'00')")
+        db.execute("INSERT INTO codebooks VALUES (1, 'x', 1, x'00')")
+        db.execute(
+            "INSERT INTO codes (space, first, last, vectors, episodes, codes) VALUES (1, 1, 1, zeroblob(8), zeroblob(8), x'00')"
+        )
     for table in columns_of(memory.store):
-        if table not in ("vectors", "removals"):
+        if table != "removals":
             assert memory.store.read(f"SELECT count(*) FROM {table}") != [(0,)], f"nothing in {table}"
 
 

@@ -240,7 +240,7 @@ def test_runs_of_two_namespaces_are_two_runs(path):
 
 def every_row(path):
     with sqlite3.connect(path) as db:
-        tables = ["episodes", "labels", "verdicts", "vectors", "words"]
+        tables = ["episodes", "labels", "verdicts", "vectors", "names", "words"]
         found = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
     db.close()
     return found
@@ -250,10 +250,8 @@ def test_deleting_deletes_everywhere(store, path):
     id = store.record(replace(EPISODE, success=True)).id
     store.withdraw(id)
     with store.write() as db:
-        db.execute(
-            "INSERT INTO vectors (episode_id, namespace, encoder, width, vector) VALUES (?, 'default', 'x', 1, x'00')",
-            (id,),
-        )
+        db.execute("INSERT INTO spaces VALUES (1, 'default', 'x', 1)")
+        db.execute("INSERT INTO vectors (episode_id, space, vector) VALUES (?, 1, x'00')", (id,))
 
     assert store.delete(id) == (id,)
     assert set(every_row(path).values()) == {0}

@@ -53,7 +53,7 @@ def followed_skill(store: SqliteStore, name: str, since: datetime) -> Counts:
     """How the last runs ended, MOST_FOLLOWERS of them at most, that followed a skill and were recorded since a moment."""
     sql = f"""
         SELECT {_ENDS} FROM (
-            SELECT episode_id FROM followed WHERE namespace = ? AND skill = ? ORDER BY episode_id DESC LIMIT ?
+            SELECT episode_id FROM names WHERE namespace = ? AND kind = 'skills' AND name = ? ORDER BY episode_id DESC LIMIT ?
         ) f JOIN episodes e ON e.id = f.episode_id {_LABELLED}
         WHERE e.recorded_at >= ? AND (e.expires_at IS NULL OR e.expires_at > ?)
     """

@@ -77,8 +77,8 @@ def _bring_back(db: Database, then: str) -> None:
         writing.index(db, namespace, record.id, writing.words_of(record.episode))
         # What a run was asked seldom changes as it grows, and then its later version has the same vector.
         sql = """
-            INSERT OR IGNORE INTO vectors (episode_id, namespace, encoder, width, vector)
-            SELECT older.id, v.namespace, v.encoder, v.width, v.vector FROM episodes older JOIN episodes later
+            INSERT OR IGNORE INTO vectors (episode_id, space, text, vector)
+            SELECT older.id, v.space, v.text, v.vector FROM episodes older JOIN episodes later
             USING (namespace, run_id, situation) JOIN vectors v ON v.episode_id = later.id WHERE older.id = ?
         """
         if db.execute(sql, (record.id,)).rowcount == 0:

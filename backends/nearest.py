@@ -1,0 +1,164 @@
+"""The nearest vectors of a space among those that pass a filter, however many there are and however few pass.
+
+What has codes is found by them and then looked at exactly, by the vectors in the store; the others lie in a matrix and are
+looked through. Both follow the file: new vectors are appended to the matrix. A vector that has gone is dropped from the
+matrix at once, and of those found by codes it is missed when it is looked up, so that a delete counts from the
+moment of its commit, in every process.
+"""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experience.backends import codes
+from experience.backends.codes import Codes, Space
+from experience.backends.matrix import Ids, Matrix, Vectors, best, rounded, stacked
+from experience.backends.passing import all_passing, expired, passing
+from experience.protocols import Filter
+from experience.store import SqliteStore
+
+_LOOKED_AT = 128  # vectors found by codes that are looked at exactly; of 10 nearest they hold more than 99 in 100
+_MANY_LEFT = 0.9  # of the codes in memory; when fewer of them are still in the file, they are read again
+_FEW = 20_000  # of so many it is cheaper to ask once which pass than to try the nearest first
+_MOST = 100_000  # episodes that pass a filter and are listed at most
+
+
+class Nearest:
+    """The vectors of one space, ready to be asked. To be used while the store is held."""
+
+    def __init__(self, store: SqliteStore, encoder: str, width: int) -> None:
+        self._store, self._encoder, self._width = store, encoder, width
+        self._space: Space | None = None
+        self._codes: Codes | None = None
+        self._matrix = Matrix(width)
+        self._removals = -1
+        self._followed: object = None
+        self._listed: tuple[object, Ids | None] = (None, None)
+
+    def to(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
+        """The at most k nearest episodes, best first, equal ones by descending id; and their cosines."""
+        self.follow()
+        ids, scores = self._in_matrix(query, k, where)
+        if self._codes is not None:
+            more, their = self._by_codes(self._codes, query, k, where)
+            ids, scores = np.concatenate([ids, more]), np.concatenate([scores, their])
+        order = best(ids, scores, k)
+        return ids[order], scores[order]
+
+    def follow(self) -> None:
+        """Bring what lies in memory to where the file is."""
+        if (version := self._store.version()) == self._followed:
+            return
+        with self._store.snapshot():
+            stamp = self._stamp()
+            if self._space is None or self._outdated(self._space, stamp):
+                self._load()
+            if self._space is None:
+                return
+            after = "FROM vectors WHERE space = ? AND id > ?"
+            new = self._store.read(
+                f"SELECT id, episode_id, vector {after} ORDER BY id", (self._space.id, self._matrix.last)
+            )
+            self._matrix.append(new)
+            if stamp != self._removals:
+                live = self._store.read(f"SELECT id {after}", (self._space.id, self._codes.last if self._codes else 0))
+                self._matrix.keep(np.array([id for (id,) in live], dtype=np.int64))
+                self._removals = stamp
+        self._followed = version
+
+    def _load(self) -> None:
+        self._space = codes.space(self._store, self._encoder, self._width)
+        self._codes = codes.load(self._store, self._space) if self._space else None
+        self._matrix, self._removals = Matrix(self._width, self._codes.last if self._codes else 0), -1
+
+    def _outdated(self, space: Space, stamp: int) -> bool:
+        """Whether the file's codes are others than those in memory, and better to have."""
+        if not codes.available():
+            return False
+        begin, end = codes.ends(self._store, space)
+        held = self._codes
+        if held is None or begin != held.begin:
+            return end > 0 or held is not None
+        full = len(self._matrix) > codes.LEAST
+        if end > self._matrix.last or (full and end > held.last):
+            return True
+        return stamp != self._removals and codes.count(self._store, space) < _MANY_LEFT * len(held)
+
+    def _stamp(self) -> int:
+        found = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", (self._store.namespace,))
+        return int(found[0][0]) if found else 0
+
+    def _in_matrix(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
+        ids, scores = self._matrix.episodes, self._matrix.scores(query)
+        at = self._passing(
+            where, k, ids, lambda many: best(ids, scores, many), lambda listed: np.flatnonzero(np.isin(ids, listed))
+        )
+        return ids[at], scores[at]
+
+    def _by_codes(self, held: Codes, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
+        """What is nearest among the vectors that have codes, or had them when they were read."""
+        count = max(_LOOKED_AT, 2 * k)
+        at = self._passing(
+            where,
+            count,
+            held.episodes,
+            lambda many: held.nearest(query, many),
+            lambda listed: _among(held, query, held.positions(listed), count),
+        )
+        sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND space = ?"
+        found = self._store.read(sql, (json.dumps(held.vectors[at].tolist()), held.space.id))
+        vectors = stacked([vector for _, vector in found], self._width)
+        return np.array([id for id, _ in found], dtype=np.int64), rounded(vectors @ query)
+
+    def _passing(
+        self,
+        where: Filter,
+        count: int,
+        ids: Ids,
+        nearest: Callable[[int], NDArray[np.intp]],
+        among: Callable[[Ids], NDArray[np.intp]],
+    ) -> NDArray[np.intp]:
+        """Positions of the nearest of `ids` that pass, at least `count` unless there are no more.
+
+        The nearest are tried, as many as the share of those that passed so far lets expect. Where all that pass make a
+        short list, they are listed, and the nearest looked for `among` them.
+        """
+        total = len(self._matrix) + len(self._codes or ())
+        share, many = 1.0 if total > _FEW else 0.0, 4 * count if where else count
+        while True:
+            if (
+                where
+                and (share * total <= _FEW or self._is_listed(where))
+                and (listed := self._all_passing(where)) is not None
+            ):
+                return among(listed)
+            tried = nearest(min(many, len(ids)))
+            passed = tried[passing(self._store, where, ids[tried])]
+            if len(passed) >= count or many >= len(ids):
+                return passed[:count]
+            share = max(len(passed), 1) / len(tried)
+            many = max(4 * many, int(1.5 * count / share))
+
+    def _all_passing(self, where: Filter) -> Ids | None:
+        """All episodes that pass, or None when they are many; known again as long as the file stays as it is."""
+        if not self._is_listed(where):
+            self._listed = self._as_of(where), all_passing(self._store, where, _MOST)
+        return self._listed[1]
+
+    def _is_listed(self, where: Filter) -> bool:
+        return self._listed[0] == self._as_of(where)
+
+    def _as_of(self, where: Filter) -> tuple[object, ...]:
+        return where, self._followed, expired(self._store).tobytes()
+
+
+def _among(held: Codes, query: Vectors, positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """The `count` nearest of those at `positions` (ascending), by whichever way looks at fewer."""
+    if (many := 2 * count * len(held) // max(len(positions), 1)) < len(positions):
+        tried = held.nearest(query, many)
+        passed = tried[np.isin(tried, positions)]
+        if len(passed) >= count:
+            return passed[:count]
+    return held.nearest_among(query, positions, count)
