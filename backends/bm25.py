@@ -17,7 +17,7 @@ _K1, _B = 1.2, 0.75
 _LEAST_WEIGHT = 1e-6  # of a word that stands in half of all documents or more
 _DECIMALS = 6  # of a score; a few units of the seventh are lost in adding
 
-Scores = NDArray[np.float32]
+Scores = NDArray[np.float64]
 
 
 def rarity(count: int, documents: int) -> float:
@@ -26,28 +26,26 @@ def rarity(count: int, documents: int) -> float:
 
 
 def scored(
-    postings: Sequence[Postings], weights: Sequence[float], lengths: Scores, average: float
+    postings: Postings, weights: Sequence[float], lengths: NDArray[np.float32], average: float
 ) -> tuple[Places, Scores]:
     """The documents that have one of the words, ascending, and what each scores: above 0, the higher the better.
 
-    `postings` and `weights` are the words' in the question's order; `lengths` are all documents', in tokens, `average` is theirs.
+    `weights` are the words' own; `lengths` are all documents', in tokens, `average` is theirs.
     """
-    scores = np.zeros(len(lengths), dtype=np.float32)
     constant, slope = np.float32(2 * _K1 * (1 - _B)), np.float32(2 * _K1 * _B / average)  # twice: counts are in halves
-    for (places, often), weight in zip(postings, weights, strict=True):
-        counts = often.astype(np.float32)
-        norms = lengths[places]
-        norms *= slope
-        norms += constant
-        norms += counts
-        counts *= np.float32(weight * (_K1 + 1))
-        counts /= norms
-        scores[places] += counts
-    touched = np.flatnonzero(scores)
+    often = postings.weights.astype(np.float32)
+    norms = lengths[postings.places]
+    norms *= slope
+    norms += constant
+    norms += often
+    often *= np.repeat(np.array(weights, dtype=np.float32) * np.float32(_K1 + 1), postings.counts)
+    often /= norms
+    scores = np.bincount(postings.places, weights=often)
+    touched = np.flatnonzero(scores > 0)  # truth is looked through several times faster than numbers are
     return touched, scores[touched]
 
 
-def best(ids: NDArray[np.int64], scores: NDArray[np.float64], most: int) -> Places:
+def best(ids: NDArray[np.int64], scores: Scores, most: int) -> Places:
     """The indices of the `most` highest scores, best first, equal ones by descending id. Scores are equal to 6 decimals."""
     among = np.arange(len(scores))
     if most < len(scores):
@@ -57,6 +55,6 @@ def best(ids: NDArray[np.int64], scores: NDArray[np.float64], most: int) -> Plac
     return np.asarray(among[order][:most])
 
 
-def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded(scores: Scores) -> Scores:
     """Scores as they are told."""
     return np.round(scores, _DECIMALS)

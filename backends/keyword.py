@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_TERMS = 1000
 _LEAST_SAID = 3.0  # what a question says at least: one of common words only says next to nothing, and is not all said
-_FIRST_LOOK, _FURTHER = 256, 8  # candidates that a filter is first asked about, and how many times more each time after
+_FIRST_LOOK, _FURTHER = 64, 8  # candidates that a filter is first asked about, and how many times more each time after
 _FEW = 20_000  # episodes that pass a filter and are listed at most
 
 
@@ -68,10 +68,10 @@ class KeywordBackend:
         lists = self._lists = self._lists or Lists(self._store)
         lists.follow()
         found = lists.of(terms)
-        weights = [bm25.rarity(len(one.places), lists.documents) for one in found]
+        weights = [bm25.rarity(count, lists.documents) for count in found.counts]
         average = max(lists.tokens, 1) / max(lists.documents, 1)
         places, scores = bm25.scored(found, weights, lists.lengths, average)
-        return lists.ids[places], scores.astype("f8") / max(sum(weights), _LEAST_SAID)
+        return lists.ids[places], scores / max(sum(weights), _LEAST_SAID)
 
     def _best(
         self, ids: "NDArray[np.int64]", scores: "NDArray[np.float64]", k: int, where: Filter

@@ -7,6 +7,7 @@ process) the last thousand are looked at again. It knows no scores.
 """
 
 import json
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,12 +22,14 @@ Places = NDArray[np.intp]
 
 
 class Postings(NamedTuple):
-    """Where a word stands."""
+    """Where some words stand, one word after another."""
 
     places: Places
-    """Indices into `ids` and `lengths`, each once, in no order."""
+    """Indices into `ids` and `lengths`, each once for a word, in no order."""
     weights: NDArray[np.uint8]
-    """How often it is said there, in halves, from 1 to 255."""
+    """How often the word is said there, in halves, from 1 to 255."""
+    counts: tuple[int, ...]
+    """For each word, in how many documents it stands."""
 
 
 class Lists:
@@ -34,6 +37,7 @@ class Lists:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
+        self._version: tuple[int, ...] = ()
         self._state: tuple[object, ...] = ()  # the space, the stamp of deletions, and the numbers of the segments
         self._space = -1
         self._firsts: dict[int, int] = {}  # segment: the index that its block's first place would have
@@ -57,6 +61,8 @@ class Lists:
 
     def follow(self) -> None:
         """Bring what is kept to where the file is."""
+        if (version := self._store.version()) == self._version:
+            return
         space = self._store.read("SELECT number FROM word_spaces WHERE namespace = ?", (self._store.namespace,))
         self._space = int(space[0][0]) if space else -1
         stamp = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", (self._store.namespace,))
@@ -70,32 +76,28 @@ class Lists:
         if state != self._state:
             self._look_again(end)
         self._read_on(max(end, self._tail.last + 1))
-        self._state = state
+        self._state, self._version = state, version
 
-    def of(self, words: Sequence[str]) -> list[Postings]:
-        """Where each of these words stands, in their order."""
+    def of(self, words: Sequence[str]) -> Postings:
+        """Where these words stand, in their order."""
         sql = """
             SELECT w.value, s.number, p.first, p.last, p.words, p.ends, p.places, p.weights
             FROM segments s CROSS JOIN json_each(?) w CROSS JOIN postings p ON p.segment = s.number
             AND p.first = (SELECT max(first) FROM postings WHERE segment = s.number AND first <= w.value)
             WHERE s.space = ? AND p.last >= w.value
         """
-        lists: dict[str, list[tuple[int, bytes, bytes]]] = {}
+        lists: dict[str, list[tuple[int, bytes, bytes]]] = {word: [] for word in words}
         for word, number, *block in self._store.read(sql, (json.dumps(words), self._space)):
             if (here := found(Block(*block), word)) is not None:
-                lists.setdefault(word, []).append((number, *here))
-        return [self._joined(lists.get(word, ()), self._tail.words.get(word, {})) for word in words]
-
-    def _joined(self, rows: Sequence[tuple[int, bytes, bytes]], tail: dict[int, int]) -> Postings:
-        firsts = [self._firsts[number] for number, _, _ in rows]
-        counts = [len(weights) for _, _, weights in rows]
-        places = np.repeat(np.array(firsts, dtype=np.intp), counts)
+                lists[word].append((self._firsts[number], *here))
+        for word in words:
+            if word in self._tail.words:
+                lists[word].append(self._tail.of(word))
+        rows = [row for word in words for row in lists[word]]
+        places = np.repeat(np.array([row[0] for row in rows], dtype=np.intp), [len(row[2]) for row in rows])
         places += np.frombuffer(b"".join(row[1] for row in rows), dtype="<u2")
         weights = np.frombuffer(b"".join(row[2] for row in rows), dtype=np.uint8)
-        if tail:
-            places = np.concatenate([places, np.fromiter(tail, dtype=np.intp, count=len(tail))])
-            weights = np.concatenate([weights, np.fromiter(tail.values(), dtype=np.uint8, count=len(tail))])
-        return Postings(places, weights)
+        return Postings(places, weights, tuple(sum(len(row[2]) for row in lists[word]) for word in words))
 
     def _load(self, segments: Sequence[tuple[int, int, int, int, int]]) -> None:
         """Arrange the documents of these segments one after another, and leave room for those in none."""
@@ -153,12 +155,17 @@ class _Tail:
     def add(self, position: int, id: int, words: tuple[str, str, str]) -> tuple[int, int]:
         """Take a document in; its place and its length."""
         weights, length = weights_of(words)
-        place = self.begin + position % postings.SEGMENT
+        at = position % postings.SEGMENT
         for word, weight in weights.items():
-            self.words.setdefault(word, {})[place] = min(weight, MOST_OFTEN)
+            self.words.setdefault(word, {})[at] = min(weight, MOST_OFTEN)
         self.documents[position] = _Document(id, tuple(weights), length)
         self.tokens, self.last = self.tokens + length, position
-        return place, length
+        return self.begin + at, length
+
+    def of(self, word: str) -> tuple[int, bytes, bytes]:
+        """The list of a word that is there: what its places count from, the places and the weights."""
+        here = self.words[word]
+        return self.begin, struct.pack(f"<{len(here)}H", *here), bytes(here.values())
 
     def remove(self, position: int) -> None:
         """Let a document go."""
@@ -166,6 +173,6 @@ class _Tail:
         self.tokens -= gone.length
         for word in gone.words:
             left = self.words[word]
-            del left[self.begin + position % postings.SEGMENT]
+            del left[position % postings.SEGMENT]
             if not left:
                 del self.words[word]

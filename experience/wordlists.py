@@ -133,7 +133,8 @@ def found(block: Block, word: str) -> tuple[bytes, bytes] | None:
     at = bisect_left(words, word)
     if at == len(words) or words[at] != word:
         return None
-    begin, end = (int.from_bytes(block.ends[4 * n : 4 * n + 4], "little") if n >= 0 else 0 for n in (at - 1, at))
+    begin = int.from_bytes(block.ends[4 * at - 4 : 4 * at], "little")  # of the first, that of no bytes: 0
+    end = int.from_bytes(block.ends[4 * at : 4 * at + 4], "little")
     return block.places[2 * begin : 2 * end], block.weights[begin:end]
 
 
