@@ -30,6 +30,7 @@ check: $(STAMP) ## ruff and mypy only
 bench: $(STAMP) ## quality of recall and of learning on all data that is there, and speed
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
+	$(BIN)/python benchmarks/keywords.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000
 	$(BIN)/python benchmarks/exchange.py

@@ -168,11 +168,8 @@ def _insert(db: Database, space: int, segment: _Segment, documents: tuple[bytear
     sql = "INSERT INTO segments (space, first, room, living, tokens) VALUES (?, ?, ?, ?, ?)"
     number = int(db.execute(sql, (space, *segment[1:])).lastrowid or 0)
     db.execute("INSERT INTO segment_documents VALUES (?, ?, ?)", (number, *map(bytes, documents)))
-    _insert_blocks(db, number, blocks(lists))
-
-
-def _insert_blocks(db: Database, number: int, rows: Iterable[Block]) -> None:
-    db.conn.executemany("INSERT INTO postings VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", ((number, *row) for row in rows))
+    sql = "INSERT INTO postings VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
+    db.conn.executemany(sql, ((number, *block) for block in blocks(lists)))
 
 
 def _drop(db: Database, number: int) -> None:
@@ -204,23 +201,30 @@ def _cut_out(db: Database, number: int, ids: Sequence[int]) -> None:
         tokens += length
         for word in weights:
             places.setdefault(word, []).append(position % BLOCK)
-    for block, among in _blocks_with(db, number, sorted(places)):
-        db.execute("DELETE FROM postings WHERE segment = ? AND first = ?", (number, block.first))
-        _insert_blocks(db, number, without(block, {word: places[word] for word in among}))
+    for id, block, among in _blocks_with(db, number, sorted(places)):
+        left = without(block, {word: places[word] for word in among})
+        if left is None:
+            db.execute("DELETE FROM postings WHERE id = ?", (id,))
+        elif left.first == block.first:  # what is indexed stays, and so need not be written
+            sql = "UPDATE postings SET last = ?, words = ?, ends = ?, places = ?, weights = ? WHERE id = ?"
+            db.execute(sql, (*left[1:], id))
+        else:
+            sql = "UPDATE postings SET first = ?, last = ?, words = ?, ends = ?, places = ?, weights = ? WHERE id = ?"
+            db.execute(sql, (*left, id))
     sql = "UPDATE segments SET living = living - ?, tokens = tokens - ? WHERE number = ?"
     db.execute(sql, (len(ids), tokens, number))
 
 
-def _blocks_with(db: Database, number: int, words: Sequence[str]) -> Iterator[tuple[Block, list[str]]]:
+def _blocks_with(db: Database, number: int, words: Sequence[str]) -> Iterator[tuple[int, Block, list[str]]]:
     """The blocks of a segment that hold some of these words, which are sorted; with each those that it may hold."""
     sql = """
-        SELECT first, last, words, ends, places, weights FROM postings WHERE segment = ? AND first <= ?
+        SELECT id, first, last, words, ends, places, weights FROM postings WHERE segment = ? AND first <= ?
         ORDER BY first DESC LIMIT 1
     """
     at = 0
     while at < len(words):
         row = db.execute(sql, (number, words[at])).fetchone()
-        to = bisect_right(words, row[1]) if row else at
+        to = bisect_right(words, row[2]) if row else at
         if to > at:
-            yield Block(*row), list(words[at:to])
+            yield row[0], Block(*row[1:]), list(words[at:to])
         at = max(to, at + 1)

@@ -138,30 +138,35 @@ def found(block: Block, word: str) -> tuple[bytes, bytes] | None:
     return block.places[2 * begin : 2 * end], block.weights[begin:end]
 
 
-def without(block: Block, gone: Mapping[str, Sequence[int]]) -> Iterator[Block]:
-    """The block without some places (ascending) of some words, if anything is left. Words that lose all places go."""
-    words: list[str] = []
-    ends: list[int] = []
-    kept: list[tuple[bytes, bytes]] = []
-    [lists] = [joined([block])]
-    for word, begin, end in zip(lists.words, (0, *lists.ends), lists.ends, strict=False):
-        left = _without(lists.places[2 * begin : 2 * end], lists.weights[begin:end], gone.get(word, ()))
-        if left[1]:
-            words.append(word)
-            kept.append(left)
-            ends.append((ends[-1] if ends else 0) + len(left[1]))
-    yield from blocks(Lists(words, ends, b"".join(one for one, _ in kept), b"".join(two for _, two in kept)))
+def without(block: Block, gone: Mapping[str, Sequence[int]]) -> Block | None:
+    """The block without some places of some words, if anything is left. Words that lose all their places go."""
+    words, ends, places, weights = joined([block])
+    begins = [0, *ends]
 
-
-def _without(places: bytes, weights: bytes, gone: Sequence[int]) -> tuple[bytes, bytes]:
     def place(at: int) -> int:
         return int.from_bytes(places[2 * at : 2 * at + 2], "little")
 
-    count = len(weights)
-    here = [(at, bisect_left(range(count), at, key=place)) for at in gone]
-    cuts = [-1, *(index for at, index in here if index < count and place(index) == at), count]
-    kept = [(before + 1, after) for before, after in itertools.pairwise(cuts)]
-    return b"".join(places[2 * a : 2 * b] for a, b in kept), b"".join(weights[a:b] for a, b in kept)
+    cuts = []
+    for word, among in gone.items():
+        at = bisect_left(words, word)
+        if at < len(words) and words[at] == word:
+            here = range(begins[at], begins[at + 1])
+            found = [(one, begins[at] + bisect_left(here, one, key=place)) for one in among]
+            cuts += [index for one, index in found if index < begins[at + 1] and place(index) == one]
+    cuts.sort()
+    kept = [(before + 1, after) for before, after in itertools.pairwise((-1, *cuts, len(weights)))]
+    left = [end - bisect_left(cuts, end) for end in begins]
+    stay = [at for at in range(len(words)) if left[at] < left[at + 1]]
+    if not stay:
+        return None
+    return Block(
+        words[stay[0]],
+        words[stay[-1]],
+        " ".join(words[at] for at in stay),
+        struct.pack(f"<{len(stay)}I", *(left[at + 1] for at in stay)),
+        b"".join(places[2 * one : 2 * end] for one, end in kept),
+        b"".join(weights[one:end] for one, end in kept),
+    )
 
 
 def _lists(
