@@ -46,7 +46,7 @@ class KeywordBackend:
         with self._store.snapshot():
             ids, scores = self._scored(terms)
             found = self._best(ids, scores, k, where)
-        return [Hit(int(ids[at]), round(float(scores[at]), 6), f"keyword {rank}") for rank, at in enumerate(found, 1)]
+        return [Hit(int(ids[at]), float(scores[at]), f"keyword {rank}") for rank, at in enumerate(found, 1)]
 
     def pending(self) -> int:
         """Always 0: what is recorded can be found at once."""

@@ -47,7 +47,7 @@ class Lists:
         self.ids: NDArray[np.int64] = np.zeros(postings.SEGMENT, dtype=np.int64)
         """The episode of each document; 0 where there is none."""
         self.lengths: NDArray[np.float32] = np.zeros(postings.SEGMENT, dtype=np.float32)
-        """How many tokens each has."""
+        """How many tokens each has that are no stop words."""
 
     @property
     def documents(self) -> int:
@@ -56,7 +56,7 @@ class Lists:
 
     @property
     def tokens(self) -> int:
-        """How many they have together."""
+        """How many tokens they have together that are no stop words."""
         return self._counts[1] + self._tail.tokens
 
     def follow(self) -> None:

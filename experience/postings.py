@@ -41,7 +41,7 @@ class _Segment(NamedTuple):
 
 def add(db: Database, namespace: str, id: int, words: Words) -> None:
     """Make an episode a document. Every thousandth takes some 30 ms, since it closes a segment."""
-    sql = f"SELECT number, ({_NEXT.format(space='number')}) FROM word_spaces WHERE namespace = ?"
+    sql = f"SELECT number, ({_NEXT.format(space='word_spaces.number')}) FROM word_spaces WHERE namespace = ?"
     found = db.execute(sql, (namespace,)).fetchone()
     if found is None:
         found = db.execute("INSERT INTO word_spaces (namespace) VALUES (?)", (namespace,)).lastrowid, 0

@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from experience.tokens import STOP_TERMS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -51,9 +53,10 @@ class Block(NamedTuple):
 
 
 def weights_of(words: Words) -> tuple[Counter[str], int]:
-    """The weight of each word of a document, uncapped, and how many tokens the document has."""
+    """The weight of each word of a document, uncapped, and its length: how many tokens it has that are no stop words."""
     situation, outcome, names = map(cut, words)
-    return Counter(situation + situation + outcome + names), len(situation) + len(outcome) + len(names)
+    all_of_them = situation + outcome + names
+    return Counter(situation + all_of_them), sum(token not in STOP_TERMS for token in all_of_them)
 
 
 def cut(text: str) -> list[str]:
@@ -62,28 +65,30 @@ def cut(text: str) -> list[str]:
 
 
 def inverted(documents: Sequence[Words], places: Sequence[int]) -> tuple[Lists, list[int]]:
-    """The lists of these documents, one of which stands at each of the places (ascending); and their numbers of tokens."""
+    """The lists of these documents, one of which stands at each of the places (ascending); and their lengths."""
     import numpy as np
 
     number: defaultdict[str, int] = defaultdict(itertools.count().__next__)
-    said: list[int] = []  # the words of each document's situation, then its others, by number
+    numbers: list[int] = []  # the words of each document's situation, then its others
     sizes: list[int] = []
     for situation, outcome, names in documents:
         for tokens in (cut(situation), cut(outcome) + cut(names)):
             sizes.append(len(tokens))
-            said += map(number.__getitem__, tokens)
+            numbers += map(number.__getitem__, tokens)
+    said = np.array(numbers, dtype=np.int64)
+    of = np.repeat(np.arange(len(sizes)), sizes)  # even where it is a situation
+    telling = np.array([word not in STOP_TERMS for word in number], dtype=bool)
+    lengths = np.bincount(of[telling[said]] // 2, minlength=len(documents))
     words = sorted(number)
     rank = np.empty(len(words), dtype=np.int64)
     rank[[number[word] for word in words]] = np.arange(len(words))
-    # One number for a word, the place and whether a situation says it: sorted, equal words and places stand together.
-    where = np.repeat(2 * np.repeat(np.array(places, dtype=np.int64), 2) + np.tile((1, 0), len(documents)), sizes)
-    sayings = np.sort((rank[said] << 17) + where)
+    # One number for a word, its place and whether a situation says it: sorted, equal words and places stand together.
+    sayings = np.sort((rank[said] << 17) + (np.array(places, dtype=np.int64)[of // 2] << 1) + (of + 1) % 2)
     starts = np.flatnonzero(np.diff(sayings >> 1, prepend=-1))
     weights = np.add.reduceat(1 + (sayings & 1), starts) if len(starts) else starts
     found = sayings[starts] >> 1
     counts = np.bincount(found >> 16, minlength=len(words))
-    lists = _lists(words, counts, found & 0xFFFF, np.minimum(weights, MOST_OFTEN))
-    return lists, [one + other for one, other in zip(sizes[::2], sizes[1::2], strict=True)]
+    return _lists(words, counts, found & 0xFFFF, np.minimum(weights, MOST_OFTEN)), lengths.tolist()
 
 
 def merged(parts: Sequence[Lists]) -> Lists:
@@ -93,7 +98,7 @@ def merged(parts: Sequence[Lists]) -> Lists:
     words = sorted(set().union(*(part.words for part in parts)))
     rank = {word: number for number, word in enumerate(words)}
     numbers = [
-        np.repeat([rank[word] for word in part.words], np.diff(part.ends, prepend=0)).astype(np.int32) for part in parts
+        np.repeat(np.array([rank[word] for word in part.words], dtype=np.int32), _counts(part.ends)) for part in parts
     ]
     order = np.argsort(np.concatenate(numbers), kind="stable")
     places = np.concatenate([np.frombuffer(part.places, dtype="<u2") for part in parts])
@@ -167,6 +172,12 @@ def without(block: Block, gone: Mapping[str, Sequence[int]]) -> Block | None:
         b"".join(places[2 * one : 2 * end] for one, end in kept),
         b"".join(weights[one:end] for one, end in kept),
     )
+
+
+def _counts(ends: Sequence[int]) -> "NDArray[np.int64]":
+    import numpy as np
+
+    return np.ediff1d(np.array([0, *ends], dtype=np.int64))
 
 
 def _lists(

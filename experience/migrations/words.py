@@ -35,7 +35,7 @@ def m009_words(db: Database) -> None:
             UNIQUE (space, first)
         )
         """,
-        # By position: the episodes (int64) and their numbers of tokens (uint32); zeros where there is none. Apart, so that
+        # By position: the episodes (int64) and their lengths (uint32); zeros where there is none. Apart, so that
         # the counts above can change without these being written again.
         "CREATE TABLE segment_documents (segment INTEGER PRIMARY KEY, ids BLOB NOT NULL, lengths BLOB NOT NULL)",
         # Words, sorted, some to a row: which (parted by spaces), where the list of each ends (uint32), and the lists: positions
