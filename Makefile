@@ -33,6 +33,7 @@ bench: $(STAMP) ## quality of recall and of learning on all data that is there, 
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/bulk.py --sizes 10000
 	$(BIN)/python benchmarks/vectors.py --sizes 10000,100000
+	$(BIN)/python benchmarks/keywords.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000
 	$(BIN)/python benchmarks/exchange.py

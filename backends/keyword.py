@@ -1,31 +1,29 @@
-"""Recall by words: BM25 over the store's own FTS5 table.
+"""Recall by words: BM25 over the lists that the store keeps of every word.
 
-The store writes that table inside the record's transaction, so there is never anything to catch up with. What is asked
-is cut by the same tokeniser as what was stored, every term is quoted and the terms are joined by OR: no text is ever
-FTS5 syntax, and one word that nobody used does not empty the answer. Source of the ranking: Robertson and Zaragoza, "The
-Probabilistic Relevance Framework: BM25 and Beyond" (2009), as SQLite computes it (k1 1.2, b 0.75), words of the outcome
-and names counting half. A score is the share of what the question says, by how rare its words are, so scores of
+The store writes those lists inside the record's transaction, so there is never anything to catch up with. What is asked is
+cut by the same tokeniser as what was stored, and one word that nobody used does not empty the answer; words of the outcome and
+of names count half. A score is the share of what the question says, by how rare its words are in the namespace, so scores of
 different questions can be compared.
 """
 
-from collections.abc import Mapping, Sequence
-from math import log
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from experience import postings
 from experience.protocols import Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import query_terms
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from experience.backends.lists import Lists
+
 _MOST_TERMS = 1000
-_MOST_POSTINGS = 5_000  # rows that the words of a question may stand in altogether; the rarest words go first
-_FEWEST_TERMS = 3  # words that are looked for however common they are
 _LEAST_SAID = 3.0  # what a question says at least: one of common words only says next to nothing, and is not all said
-_LEAST_WEIGHT = 1e-6  # of a word that stands in half of all rows or more, as FTS5 has it
-_SEARCH = """
-    SELECT rowid, bm25(terms, 1.0, 0.5, 0.5) AS badness FROM terms
-    WHERE terms MATCH ? AND EXISTS ({selection} AND e.id = terms.rowid)
-    ORDER BY badness, rowid DESC LIMIT ?
-"""  # EXISTS looks at the rows that match; with rowid IN (...) SQLite first lists, or looks up in the index, all that pass.
-_FREQUENCY = "SELECT term, doc FROM temp.document_frequency WHERE term IN ({marks})"
+_FIRST_LOOK, _FURTHER = 64, 8  # candidates that a filter is first asked about, and how many times more each time after
+_FEW = 20_000  # episodes that pass a filter and are listed at most
 
 
 class KeywordBackend:
@@ -33,6 +31,7 @@ class KeywordBackend:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
+        self._lists: Lists | None = None
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits that share a word with the text, best first, equal scores newest first.
@@ -44,51 +43,55 @@ class KeywordBackend:
         terms = _spread(query_terms(situation))
         if not terms or k == 0:
             return []
-        with self._store.alone():
-            weights = self._weights(terms)
-            telling = _telling(weights)
-            found = self._search(telling, k, where)
-            if len(found) < k and len(telling) < len(terms):
-                found = self._search(list(weights), k, where)  # common words may find what rare ones do not
-        most = max(sum(weight for weight, _ in weights.values()), _LEAST_SAID)
-        # FTS5 counts badness: negative, the smaller the better.
-        return [Hit(id, -badness / most, f"keyword {rank}") for rank, (id, badness) in enumerate(found, 1)]
+        with self._store.snapshot():
+            ids, scores = self._scored(terms)
+            found = self._best(ids, scores, k, where)
+        return [Hit(int(ids[at]), float(scores[at]), f"keyword {rank}") for rank, at in enumerate(found, 1)]
 
     def pending(self) -> int:
-        """Always 0: the index follows the record in its own transaction."""
+        """Always 0: what is recorded can be found at once."""
         return 0
 
     def refresh(self, progress: Progress | None = None) -> int:  # noqa: ARG002 (the protocol has it)
-        """Nothing to do, for the same reason."""
+        """Put the index in order, which makes it faster and smaller; 0, since it finds no more episodes than before."""
+        more = True
+        while more:
+            with self._store.write() as db:
+                more = postings.tidy(db, self._store.namespace)
         return 0
 
-    def _search(self, terms: Sequence[str], k: int, where: Filter) -> list[tuple[int, float]]:
-        selection, parameters = self._store.selection(where, indexed=True)
-        match = " OR ".join(f'"{term}"' for term in terms)
-        rows = self._store.read(_SEARCH.format(selection=selection), (match, *parameters, k))
-        return [(id, badness) for id, badness in rows]
+    def _scored(self, terms: Sequence[str]) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
+        """The episodes that have one of the words, and their scores."""
+        from experience.backends import bm25
+        from experience.backends.lists import Lists
 
-    def _weights(self, terms: Sequence[str]) -> dict[str, tuple[float, int]]:
-        """Each word's inverse document frequency (Robertson and Spärck Jones 1976) and in how many rows it stands."""
-        [(total,)] = self._store.read("SELECT coalesce(max(id), 0) FROM terms_docsize")
-        counts = dict(self._store.read(_FREQUENCY.format(marks=", ".join("?" * len(terms))), terms))
-        rows = {term: min(counts.get(term, 0), total) for term in terms}
-        return {
-            term: (max(log((total - count + 0.5) / (count + 0.5)), _LEAST_WEIGHT), count)
-            for term, count in rows.items()
-        }
+        lists = self._lists = self._lists or Lists(self._store)
+        lists.follow()
+        found = lists.of(terms)
+        weights = [bm25.rarity(count, lists.documents) for count in found.counts]
+        average = max(lists.tokens, 1) / max(lists.documents, 1)
+        places, scores = bm25.scored(found, weights, lists.lengths, average)
+        return lists.ids[places], scores / max(sum(weights), _LEAST_SAID)
 
+    def _best(
+        self, ids: "NDArray[np.int64]", scores: "NDArray[np.float64]", k: int, where: Filter
+    ) -> "NDArray[np.intp]":
+        """The indices of the best k that pass the filter: of the best looked up one by one, or of all that pass."""
+        import numpy as np
 
-def _telling(weights: Mapping[str, tuple[float, int]]) -> list[str]:
-    """The rarest words, as many as may be walked through: common ones take long and tell little."""
-    chosen: list[str] = []
-    postings = 0
-    for term, (_, count) in sorted(weights.items(), key=lambda item: item[1][1]):
-        postings += count
-        if postings > _MOST_POSTINGS and len(chosen) >= _FEWEST_TERMS:
-            break
-        chosen.append(term)
-    return chosen
+        from experience.backends.bm25 import best
+        from experience.backends.passing import all_passing, passing
+
+        passed = np.empty(0, dtype=np.intp)
+        looked_at, most = 0, max(_FIRST_LOOK, 2 * k)
+        while looked_at < len(ids) and len(passed) < k:
+            candidates = best(ids, scores, most)[looked_at:]
+            passed = np.concatenate([passed, candidates[passing(self._store, where, ids[candidates])]])
+            looked_at, most = looked_at + len(candidates), most * _FURTHER
+            if len(passed) < k and looked_at < len(ids) and (few := all_passing(self._store, where, _FEW)) is not None:
+                among = np.flatnonzero(np.isin(ids, few))
+                return among[best(ids[among], scores[among], k)]
+        return passed[:k]
 
 
 def _spread(terms: Sequence[str]) -> Sequence[str]:

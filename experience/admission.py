@@ -16,6 +16,7 @@ from experience import rows, writing
 from experience.episode import Episode, checked_moment, checked_name, moment_text
 from experience.errors import RunConflict, shown
 from experience.protocols import Label
+from experience.wordlists import Words
 
 
 class Added(NamedTuple):
@@ -34,7 +35,7 @@ class Newcomer(NamedTuple):
     uid: str | None
     """The uid that was given; None when it gets a new one."""
     row: dict[str, object]
-    terms: writing.Terms
+    words: Words
     labels: Sequence[Label] = ()
     """What is said of it, for `admit_all`."""
     id: int | None = None
@@ -75,7 +76,7 @@ def prepare(
     row["uid"] = token_hex(16) if uid is None else checked_name("uid", uid)
     row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
     row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
-    return Newcomer(episode, namespace, uid, row, writing.terms_of(episode), labels, id)
+    return Newcomer(episode, namespace, uid, row, writing.words_of(episode), labels, id)
 
 
 def taken(db: Database, namespace: str, newcomers: Sequence[Newcomer]) -> Taken:
@@ -97,7 +98,7 @@ def admit_all(db: Database, namespace: str, newcomers: Sequence[Newcomer], now: 
     It does what `admit` does, in statements for all of them.
     """
     ids = writing.insert_episodes(
-        db, [new.row for new in newcomers], [new.terms for new in newcomers], [new.id for new in newcomers]
+        db, [new.row for new in newcomers], [new.words for new in newcomers], [new.id for new in newcomers]
     )
     writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True) if new.labels])
     writing.note_all_told(
@@ -129,7 +130,7 @@ def _admitted(db: Database, new: Newcomer, now: datetime, *, supersede: bool, su
                 "older one if the run grew"
             )
         writing.unindex(db, new.namespace, [newest.id])
-    [id] = writing.insert_episodes(db, [new.row], [new.terms], [new.id])
+    [id] = writing.insert_episodes(db, [new.row], [new.words], [new.id])
     return Added(id, new=True)
 
 

@@ -11,6 +11,7 @@ from experience.migrations.remembering import (
     m008_codes,
 )
 from experience.migrations.telling import m005_what_runs_are_told
+from experience.migrations.words import m009_words
 
 _HISTORY = (
     m001_episodes_and_labels,
@@ -21,6 +22,7 @@ _HISTORY = (
     m006_what_filters_look_up,
     m007_spaces,
     m008_codes,
+    m009_words,
 )
 
 _migrations = Migrations("hardwon")

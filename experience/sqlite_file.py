@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from sqlite_utils import Database
 
-from experience import schema
+from experience import postings, schema
 from experience.errors import InvalidInput, NewerSchema, StoreError
 
 _APPLICATION_ID = 0x68776F6E  # "hwon"
@@ -116,8 +116,6 @@ class SqliteFile:
         False while another connection reads: what it may still need stays in the log beside the file until it has ended
         and `compact` is called again.
         """
-        with self.write() as db:
-            db.execute("INSERT INTO terms (terms) VALUES ('optimize')")
         with self._database() as db:
             db.execute("VACUUM")
             [(busy, _, _)] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -262,9 +260,8 @@ def _opened(db: Database, name: str) -> Database:
     if schema.pending(db):
         with _transaction(db):
             schema.migrate(db)
+            postings.catch_up(db)
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    # In how many rows a word stands; the connection's own, since nothing of it is kept.
-    db.execute("CREATE VIRTUAL TABLE temp.document_frequency USING fts5vocab(main, terms, row)")
     return db
 
 

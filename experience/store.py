@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from experience import rows, writing
+from experience import postings, rows, writing
 from experience.admission import Added, admit, prepare
 from experience.episode import Episode, checked_name, checked_text, moment_text
 from experience.errors import InvalidInput, NotFound
@@ -142,6 +142,7 @@ class SqliteStore(SqliteFile):
         """Delete every record of this namespace and all that was derived from it; how many records."""
         with self.write() as db:
             ids = self._ids_where("1")
+            postings.clear(db, self.namespace)  # all at once: word by word would take longer
             writing.drop(db, self.namespace, ids, self.now())
             for table in _TABLES_OF_A_NAMESPACE:
                 db.execute(f"DELETE FROM {table} WHERE namespace = ?", (self.namespace,))
@@ -154,12 +155,13 @@ class SqliteStore(SqliteFile):
         """
         with self.write() as db:
             ids = self._ids_where("1")
+            postings.clear(db, self.namespace)
             writing.unindex(db, self.namespace, ids)
             for id in ids:
                 writing.settle(db, id)
             live = [id for (id,) in self.read(*self.selection())]
             for id in live:
-                writing.index(db, id, writing.terms_of(self.get(id).episode))
+                writing.index(db, self.namespace, id, writing.words_of(self.get(id).episode))
         return len(live)
 
     def set_setting(self, key: str, value: str) -> None:

@@ -112,7 +112,7 @@ def query_terms(text: str) -> list[str]:
     everything. English stop words are left out unless there is nothing else.
     """
     terms = list(dict.fromkeys(_tokens(text, asking=True)))
-    return [term for term in terms if term not in _STOP_TERMS] or terms
+    return [term for term in terms if term not in STOP_TERMS] or terms
 
 
 def _tokens(text: str, *, asking: bool) -> Iterator[str]:
@@ -183,4 +183,5 @@ def _stands_alone(run: str, at: int) -> bool:
     return bool(_HAN.match(run[at])) and not _HAN.search(neighbours) and not _HANGUL.search(neighbours)
 
 
-_STOP_TERMS = frozenset(map(_normal, STOP_WORDS))
+STOP_TERMS = frozenset(map(_normal, STOP_WORDS))
+"""Stop words as tokens."""

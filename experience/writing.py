@@ -12,13 +12,11 @@ from itertools import groupby
 
 from sqlite_utils import Database
 
-from experience import rows
+from experience import postings, rows
 from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
 from experience.tokens import cut
-
-Terms = tuple[str, str, str]
-"""Situation, outcome and names, each cut into tokens that are parted by spaces."""
+from experience.wordlists import Words
 
 _NAMED = ("tools", "skills", "tags")
 _NAMES = " UNION ALL ".join(
@@ -31,7 +29,6 @@ _INSERT_NAMES = f"INSERT OR IGNORE INTO names {_NAMES}"
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
 _INSERT_LABEL = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
-_INSERT_TERMS = "INSERT INTO terms (rowid, situation, outcome, names) VALUES (?, ?, ?, ?)"
 _INSERT_TELLINGS = """
     INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
     SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
@@ -43,9 +40,9 @@ _INSERT_TELLINGS = """
 
 
 def insert_episodes(
-    db: Database, values: Sequence[dict[str, object]], terms: Sequence[Terms], wanted: Sequence[int | None]
+    db: Database, values: Sequence[dict[str, object]], words: Sequence[Words], wanted: Sequence[int | None]
 ) -> list[int]:
-    """Write rows that have the same columns, and the index's rows with them; their ids, ascending.
+    """Write rows of one namespace that have the same columns, and the index's rows with them; their ids, ascending.
 
     Each gets the id that it wants, if that is above every id ever given, and else the next one.
     """
@@ -54,7 +51,7 @@ def insert_episodes(
     ids = _free_ids(db, wanted)
     sql = f"INSERT INTO episodes (id, {', '.join(values[0])}) VALUES (?{', ?' * len(values[0])})"
     db.conn.executemany(sql, [(id, *row.values()) for id, row in zip(ids, values, strict=True)])
-    db.conn.executemany(_INSERT_TERMS, [(id, *words) for id, words in zip(ids, terms, strict=True)])
+    postings.add_all(db, str(values[0]["namespace"]), list(zip(ids, words, strict=True)))
     db.execute(_INSERT_NAMES, _span(ids[0], ids[-1]))  # no other row is among them: they are above all that were there
     return ids
 
@@ -116,15 +113,15 @@ def with_older_versions(db: Database, namespace: str, ids: Sequence[int]) -> lis
     return sorted({*ids, *(id for (id,) in older)})
 
 
-def terms_of(episode: Episode) -> Terms:
+def words_of(episode: Episode) -> Words:
     """What the keyword index keeps of an episode. To be cut before a transaction begins: long texts take their time."""
     names = " ".join((*episode.tools, *episode.skills, *episode.tags))
     return cut(episode.situation), cut(episode.outcome), cut(names)
 
 
-def index(db: Database, id: int, terms: Terms) -> None:
+def index(db: Database, namespace: str, id: int, words: Words) -> None:
     """Let an episode be found, by its words and by the names of its tools, skills and tags."""
-    db.execute(_INSERT_TERMS, (id, *terms))
+    postings.add_all(db, namespace, [(id, words)])
     db.execute(_INSERT_NAMES, _span(id, id))
 
 
@@ -135,8 +132,8 @@ def _span(first: int, last: int) -> tuple[int, ...]:
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     """Take episodes out of everything that recall reads."""
     if ids:
+        postings.remove(db, ids)
         each = [(id,) for id in ids]
-        db.conn.executemany("DELETE FROM terms WHERE rowid = ?", each)
         named = [name for id in ids for name in db.execute(_NAMES, _span(id, id))]
         db.conn.executemany("DELETE FROM names WHERE namespace = ? AND kind = ? AND name = ? AND episode_id = ?", named)
         _drop_codes(db, ids)

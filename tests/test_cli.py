@@ -468,7 +468,7 @@ def test_the_question_before_deleting_counts_superseded_records_too(run):
 def test_a_rebuild_makes_a_broken_index_good_again(run, path):
     run("record", "deploy the site", "--outcome", "o")
     with SqliteStore(path) as store, store.write() as db:
-        db.execute("DELETE FROM terms")
+        db.execute("DELETE FROM words")
     assert data(run("recall", "deploy", "--json")) == []
 
     assert "rebuilt the keyword index of 1 episode" in run("refresh", "--rebuild").stderr

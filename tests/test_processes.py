@@ -48,7 +48,7 @@ def test_eight_processes_record_into_one_fresh_file_and_none_is_lost(path):
 
     with SqliteStore(path) as store:
         assert store.count() == EIGHT * EACH
-        assert store.read("SELECT count(*) FROM terms") == [(EIGHT * EACH,)]
+        assert store.read("SELECT count(*) FROM words") == [(EIGHT * EACH,)]
         assert store.read("SELECT count(*) FROM verdicts") == [(EIGHT * EACH,)]
     assert integrity(path) == "ok"
 
@@ -130,7 +130,7 @@ def test_a_killed_import_goes_on_where_it_stopped(path, tmp_path):
             done = import_lines(store, lines)
         assert (done.new, done.known) == (5000 - before, before)
         assert store.count() == 5000
-        assert store.read("SELECT count(*) FROM terms") == [(5000,)]
+        assert store.read("SELECT count(*) FROM words") == [(5000,)]
 
 
 REFRESH = """

@@ -183,10 +183,11 @@ def test_what_had_not_expired_then_is_there_then(memory, clock):
         assert len(Memory(then, KeywordBackend(then)).recall(TASK)) == 1
 
 
-def test_nothing_younger_is_left_in_a_store_as_of_a_moment(memory, told, clock):
+def test_nothing_younger_is_left_in_a_store_as_of_a_moment(memory, told, clock, monkeypatch):
     clock.advance(days=1)
     moment = clock.now
     clock.advance(days=1)
+    monkeypatch.setattr("experience.postings.SEGMENT", 2)
     fill_every_table(memory, told)
     clocks = ("at", "recorded_at", "made_at", "decided_at", "deleted_at")
     with store_as_of(memory.store, moment) as then:
@@ -197,13 +198,14 @@ def test_nothing_younger_is_left_in_a_store_as_of_a_moment(memory, told, clock):
                 )
 
 
-def test_a_namespace_that_is_deleted_leaves_no_row_anywhere(memory, told):
+def test_a_namespace_that_is_deleted_leaves_no_row_anywhere(memory, told, monkeypatch):
+    monkeypatch.setattr("experience.postings.SEGMENT", 2)
     fill_every_table(memory, told)
     memory.store.delete_namespace()
     for table, columns in columns_of(memory.store).items():
         if "namespace" in columns and table != "removals":
             assert memory.store.read(f"SELECT count(*) FROM {table} WHERE namespace = 'default'") == [(0,)], table
-    derived = ("verdicts", "terms", "vectors", "codebooks", "codes")
+    derived = ("verdicts", "words", "segments", "segment_documents", "postings", "vectors", "codebooks", "codes")
     for table in ("labels", "learning_events", "learning_corrections", *derived):
         assert memory.store.read(f"SELECT count(*) FROM {table}") == [(0,)], table
 
@@ -235,5 +237,5 @@ def fill_every_table(memory, told):
 
 def columns_of(store):
     tables = [name for (name,) in store.read("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    ours = [name for name in tables if not name.startswith(("sqlite_", "_sqlite", "terms_"))]
+    ours = [name for name in tables if not name.startswith(("sqlite_", "_sqlite"))]
     return {name: [row[1] for row in store.read(f"PRAGMA table_info({name})")] for name in ours}

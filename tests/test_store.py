@@ -240,7 +240,7 @@ def test_runs_of_two_namespaces_are_two_runs(path):
 
 def every_row(path):
     with sqlite3.connect(path) as db:
-        tables = ["episodes", "labels", "verdicts", "vectors", "names", "terms"]
+        tables = ["episodes", "labels", "verdicts", "vectors", "names", "words"]
         found = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
     db.close()
     return found
@@ -326,14 +326,18 @@ def test_what_is_derived_can_be_made_again_from_the_records(store):
     first = store.record(replace(EPISODE, success=True)).id
     store.record(Episode("old", "o", run_id="r"))
     store.record(Episode("new", "o", run_id="r"), supersede=True)
-    before = [store.read(f"SELECT * FROM {table} ORDER BY 1") for table in ("terms", "verdicts")]
+    derived = (
+        "SELECT episode_id, situation, outcome, names FROM words ORDER BY 1",
+        "SELECT * FROM verdicts ORDER BY 1",
+    )
+    before = [store.read(sql) for sql in derived]
     with store.write() as db:
-        db.execute("DELETE FROM terms")
+        db.execute("DELETE FROM words")
         db.execute("DELETE FROM verdicts")
     assert store.get(first).label is None
 
     assert store.rebuild() == 2
-    assert [store.read(f"SELECT * FROM {table} ORDER BY 1") for table in ("terms", "verdicts")] == before
+    assert [store.read(sql) for sql in derived] == before
     assert store.get(first).confirmed
 
 
@@ -359,7 +363,7 @@ def test_a_run_whose_newest_version_has_expired_begins_anew(store, grown):
 
     assert again.new
     assert again.id not in grown
-    assert store.read("SELECT rowid FROM terms") == [(again.id,)]
+    assert store.read("SELECT episode_id FROM words") == [(again.id,)]
 
 
 def test_an_older_version_that_expires_goes_alone(store, clock):
@@ -691,7 +695,7 @@ def test_a_run_that_grew_many_times_keeps_one_row_in_the_index(store):
     for number in range(30):
         store.record(Episode("s", f"outcome {number}", run_id="r"), supersede=True)
 
-    assert store.read("SELECT count(*) FROM terms") == [(1,)]
+    assert store.read("SELECT count(*) FROM words") == [(1,)]
     assert store.count() == 1
 
 

@@ -37,7 +37,7 @@ def gone_since(store: SqliteStore, moment: datetime) -> int:
 
 
 def _forget_after(db: Database, then: str) -> None:
-    """Take out what is younger, of every namespace: how often words occur is counted over all of them."""
+    """Take out what is younger, of every namespace."""
     young = list(db.execute("SELECT id, namespace FROM episodes WHERE recorded_at > ?", (then,)))
     for namespace in {namespace for _, namespace in young}:
         writing.unindex(db, namespace, [id for id, of in young if of == namespace])
@@ -68,12 +68,13 @@ def _bring_back(db: Database, then: str) -> None:
     sql = f"""
         {rows.SELECT_RECORD} WHERE e.run_id IS NOT NULL AND e.id = (
             SELECT max(id) FROM episodes WHERE namespace = e.namespace AND run_id = e.run_id AND recorded_at <= ?)
-        AND e.id NOT IN (SELECT rowid FROM terms)
+        AND e.id NOT IN (SELECT episode_id FROM words)
     """
     without_vector = []
     for row in db.execute(sql, (then,)).fetchall():
         record = rows.record_from(row)
-        writing.index(db, record.id, writing.terms_of(record.episode))
+        [(namespace,)] = db.execute("SELECT namespace FROM episodes WHERE id = ?", (record.id,)).fetchall()
+        writing.index(db, namespace, record.id, writing.words_of(record.episode))
         # What a run was asked seldom changes as it grows, and then its later version has the same vector.
         sql = """
             INSERT OR IGNORE INTO vectors (episode_id, space, text, vector)
