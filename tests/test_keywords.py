@@ -418,3 +418,16 @@ def test_a_fold_that_is_killed_loses_nothing_that_was_recorded(path, monkeypatch
         fill(store, 20, "task {}")
         assert rooms(store) == [8, 8, 8]
         assert len(KeywordBackend(store).recall("task", 50)) == 27
+
+
+def test_what_was_seen_in_a_transaction_that_failed_is_found_no_more(store):
+    keyword = KeywordBackend(store)
+    first = store.record(Episode("apples", "x")).id
+    with pytest.raises(RuntimeError), store.write():
+        store.record(Episode("pears", "x"))
+        assert len(keyword.recall("pears", 3)) == 1
+        raise RuntimeError
+    assert keyword.recall("pears", 3) == []
+    second = store.record(Episode("plums", "x")).id
+    assert [hit.id for hit in keyword.recall("plums", 3)] == [second]
+    assert [hit.id for hit in keyword.recall("apples", 3)] == [first]
