@@ -10,6 +10,7 @@ is counted on those rows. CPU time of this process, one thread.
 """
 
 import json
+import random
 import resource
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,13 +36,25 @@ Vectors = NDArray[np.float32]
 
 
 def texts_of(data: Path, most: int) -> list[str]:
-    """Different real texts, from every file the same share."""
+    """Different real texts of all files, shuffled."""
     found: dict[str, None] = {}
-    for name in FILES:
+    for name in reversed(FILES):  # the short files first, so that the long one fills up what they leave
         rows = [json.loads(line) for line in (data / name).read_text(encoding="utf-8").splitlines()]
         texts = list(dict.fromkeys(row.get("text") or row["situation"] for row in rows))
-        found |= dict.fromkeys(texts[:: max(1, len(texts) * len(FILES) // most)])
-    return list(found)[:most]
+        found |= dict.fromkeys(texts[:: max(1, len(texts) // max(1, most - len(found)))])
+    return random.Random(0).sample(list(found), min(most, len(found)))
+
+
+def real_base(data: Path, kept: Path | None, most: int) -> tuple[list[str], Vectors]:
+    """Real texts and their vectors; out of the file that keeps them, if it is there, else it is written."""
+    if kept and kept.exists():
+        with np.load(kept) as file:
+            return file["texts"].tolist()[:most], file["vectors"][:most]
+    texts = texts_of(data, most)
+    vectors = open_encoder(None).encode(texts)
+    if kept:
+        np.savez(kept, texts=np.array(texts), vectors=vectors)
+    return texts, vectors
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:
@@ -133,18 +146,18 @@ def kinds(vectors: Vectors, text: NDArray[np.int64]) -> dict[str, object]:
 @click.option("--data", type=click.Path(path_type=Path), default=Path(__file__).parents[2] / "shared" / "data")
 @click.option("--runs", default=100_000, show_default=True, type=click.IntRange(min=100))
 @click.option(
-    "--texts", default=4000, show_default=True, type=click.IntRange(min=10), help="Real texts they are made from."
+    "--texts", default=4000, show_default=True, type=click.IntRange(min=10), help="Real texts they are made of."
 )
-@click.option("--vectors", type=click.Path(path_type=Path, exists=True), help="Their vectors, if you have them: .npy.")
-def main(data: Path, runs: int, texts: int, vectors: Path | None) -> None:
+@click.option("--base", type=click.Path(path_type=Path), help="An .npz that keeps the real texts' vectors.")
+def main(data: Path, runs: int, texts: int, base: Path | None) -> None:
     """Measure grouping against the exact product."""
-    if vectors is None and not data.is_dir():
+    if not data.is_dir() and not (base and base.exists()):
         click.echo(f"no real data in {data}: nothing is measured", err=True)
         return
-    base = np.load(vectors)[:texts] if vectors else open_encoder(None).encode(texts_of(data, texts))
+    vectors = real_base(data, base, texts)[1]
     with one_thread():
-        lines = measured(base, runs)
-    print(f"{runs:,} runs made from {len(base):,} texts\n\n| {' | '.join(lines[0])} |\n|{'---|' * len(lines[0])}")
+        lines = measured(vectors, runs)
+    print(f"{runs:,} runs made from {len(vectors):,} texts\n\n| {' | '.join(lines[0])} |\n|{'---|' * len(lines[0])}")
     for line in lines:
         print(f"| {' | '.join(str(value) for value in line.values())} |")
     print(f"\npeak of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
