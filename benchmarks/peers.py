@@ -161,13 +161,13 @@ def text_of(found: dict[str, dict[str, Any]]) -> str:
     ours = found.get(OURS, {})
     compared = [column for column in COLUMNS if column.compared]
     lines = [["", *(column.name for column in COLUMNS)]]
-    lines += [[peer, *(shown(column, one) for column in COLUMNS)] for peer, one in found.items() if "failed" not in one]
+    lines += [[peer, *(shown(column, one) for column in COLUMNS)] for peer, one in found.items() if "rows" in one]
     ratios = [["times ours", *(column.name for column in compared)]]
     ratios += [
         [peer, *(ratio(column, one, ours) for column in compared)] for peer, one in found.items() if peer != OURS
     ]
     failed = [f"{peer}: {one['failed']}" for peer, one in found.items() if "failed" in one]
-    return "\n\n".join([markdown(lines), *([markdown(ratios)] if "failed" not in ours and ours else []), *failed])
+    return "\n\n".join([markdown(lines), *([markdown(ratios)] if ours else []), *failed])
 
 
 def shown(column: Column, one: dict[str, Any]) -> str:
