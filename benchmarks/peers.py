@@ -164,7 +164,9 @@ def text_of(found: dict[str, dict[str, Any]]) -> str:
     lines += [[peer, *(shown(column, one) for column in COLUMNS)] for peer, one in found.items() if "rows" in one]
     ratios = [["times ours", *(column.name for column in compared)]]
     ratios += [
-        [peer, *(ratio(column, one, ours) for column in compared)] for peer, one in found.items() if peer != OURS
+        [peer, *(ratio(column, one, ours) for column in compared)]
+        for peer, one in found.items()
+        if peer != OURS and "rows" in one
     ]
     failed = [f"{peer}: {one['failed']}" for peer, one in found.items() if "failed" in one]
     return "\n\n".join([markdown(lines), *([markdown(ratios)] if ours else []), *failed])
