@@ -124,14 +124,16 @@ def step(folder: Path, timeout: float, **task: Any) -> dict[str, Any]:
     return json.loads(out.read_text(encoding="utf-8"))
 
 
-def measured(peer: str, made: Path, vectors: Vectors, size: int, real: bool, seconds: float) -> dict[str, Any]:
+def measured(
+    peer: str, made: Path, vectors: Vectors, size: int, real: bool, seconds: float, cpu: bool
+) -> dict[str, Any]:
     """Everything about one peer at one size."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
         store.mkdir()
         task = {
             "peer": peer, "store": str(store), "corpus": str(made), "rows": size, "singles": SINGLES, "real": real,
-            "seconds": seconds,
+            "seconds": seconds, "cpu": cpu,
         }  # fmt: skip
         found = step(Path(folder), 4 * seconds + 60, step="fill", **task)
         if "failed" not in found:
@@ -216,9 +218,17 @@ def versions(peers: list[str]) -> dict[str, str]:
 )
 @click.option("--data", type=click.Path(path_type=Path), default=HERE.parents[1] / "shared" / "data")
 @click.option("--base", type=click.Path(path_type=Path), help="An .npz that keeps the real texts' vectors.")
+@click.option("--cpu", is_flag=True, help="Times of the processor over all threads, for a machine that is busy.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def main(
-    sizes: list[int], real: int, only: tuple[str, ...], seconds: float, data: Path, base: Path | None, as_json: bool
+    sizes: list[int],
+    real: int,
+    only: tuple[str, ...],
+    seconds: float,
+    data: Path,
+    base: Path | None,
+    cpu: bool,
+    as_json: bool,
 ) -> None:
     """Measure this project and its peers at the same job."""
     peers = []
@@ -229,7 +239,12 @@ def main(
             click.echo(f"{peer} is left out: not installed (make bench-peers installs it)", err=True)
     texts = base_of(data, base)
     parts = [(size, False) for size in sizes] + ([(real, True)] if real else [])
-    report: dict[str, Any] = {"machine": machine(), "versions": versions(peers), "parts": []}
+    report: dict[str, Any] = {
+        "machine": machine(),
+        "clock": "cpu" if cpu else "wall",
+        "versions": versions(peers),
+        "parts": [],
+    }
     for size, with_model in parts:
         found = {}
         with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +253,7 @@ def main(
                 if with_model and not PEERS[peer].has_vectors:
                     continue
                 click.echo(f"{size:,} rows, {peer}", err=True)
-                found[peer] = measured(peer, Path(folder), vectors, size, with_model, seconds)
+                found[peer] = measured(peer, Path(folder), vectors, size, with_model, seconds, cpu)
         report["parts"].append({"rows": size, "model": with_model, "load": os.getloadavg()[1], "peers": found})
         if not as_json:
             click.echo(
