@@ -6,6 +6,7 @@ is done in an order that only content decides, so that the same runs make the sa
 groups out; no store.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,7 +74,8 @@ def _copies(episodes: Sequence[Episode], vectors: NDArray[np.float32], order: Se
     """Runs with the same vector and the same tools, which have the same kin; all in the order given."""
     same: dict[tuple[bytes, frozenset[str]], list[int]] = {}
     for at in order:
-        same.setdefault((vectors[at].tobytes(), frozenset(episodes[at].tools)), []).append(at)
+        vector = hashlib.sha256(vectors[at].tobytes()).digest()  # all of them as they are would be kept a second time
+        same.setdefault((vector, frozenset(episodes[at].tools)), []).append(at)
     return list(same.values())
 
 
