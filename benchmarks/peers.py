@@ -2,7 +2,7 @@
 
     python benchmarks/peers.py --sizes 10000                 every peer that is installed; make bench-peers installs them
     python benchmarks/peers.py --only hardwon --only numpy   some of them
-    python benchmarks/peers.py --real 0                      without the part that runs the model
+    python benchmarks/peers.py --part store                  without the part that runs the model
 
 Two parts. In the first, vectors come out of a table, so that what is measured is the store alone. In the second every peer
 runs the packaged MiniLM, this project by its own way, the others through sentence-transformers. Each peer fills a store in
@@ -32,6 +32,7 @@ from peers_child import K
 from peers_stores import PEERS
 
 OURS = "hardwon"
+PARTS = ("store", "model")
 HERE = Path(__file__).parent
 SINGLES = 30
 QUESTIONS = 103  # one to open with, two to warm up
@@ -147,6 +148,20 @@ def measured(
     return {key: value for key, value in found.items() if not key.endswith("answers")}
 
 
+def side_by_side(
+    peers: list[str], texts: tuple[list[str], Vectors], size: int, real: bool, seconds: float, cpu: bool
+) -> dict[str, dict[str, Any]]:
+    """What each measured at one size; with the model, only those that have vectors."""
+    with tempfile.TemporaryDirectory() as folder:
+        vectors = corpus(Path(folder), texts, size + SINGLES)
+        found = {}
+        for peer in peers:
+            if PEERS[peer].has_vectors or not real:
+                click.echo(f"{size:,} rows, {peer}", err=True)
+                found[peer] = measured(peer, Path(folder), vectors, size, real, seconds, cpu)
+        return found
+
+
 def recall(answers: list[list[int]], stored: Vectors, questions: Vectors, part: int) -> float:
     """The share of the ten nearest that were answered, ties given; with `part` 10, of those in the question's area."""
     hits = 0
@@ -202,69 +217,46 @@ def versions(peers: list[str]) -> dict[str, str]:
 
 @click.command()
 @click.option("--sizes", default="10000", callback=sizes_of, help="Numbers of rows for the store alone, with commas.")
+@click.option("--part", type=click.Choice(PARTS), multiple=True, help="Only this one.")
 @click.option(
-    "--real",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Rows for the part with the model; 0 for none.",
+    "--real", default=1000, show_default=True, type=click.IntRange(min=1), help="Rows for the part with the model."
 )
 @click.option("--only", multiple=True, type=click.Choice(list(PEERS)), help="Only these peers.")
 @click.option(
     "--seconds",
     default=240,
     show_default=True,
-    help="What a peer may take to add all rows; at ten times its end it is stopped.",
+    help="After these adding stops where it is; a peer that hangs is ended.",
 )
 @click.option("--data", type=click.Path(path_type=Path), default=HERE.parents[1] / "shared" / "data")
 @click.option("--base", type=click.Path(path_type=Path), help="An .npz that keeps the real texts' vectors.")
 @click.option("--cpu", is_flag=True, help="Times of the processor over all threads, for a machine that is busy.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def main(
-    sizes: list[int],
-    real: int,
-    only: tuple[str, ...],
-    seconds: float,
-    data: Path,
-    base: Path | None,
-    cpu: bool,
-    as_json: bool,
-) -> None:
+    sizes: list[int], part: tuple[str, ...], real: int, only: tuple[str, ...], seconds: float, data: Path, base: Path | None,
+    cpu: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Measure this project and its peers at the same job."""
-    peers = []
-    for peer in only or PEERS:
-        if installed(peer):
-            peers.append(peer)
-        else:
-            click.echo(f"{peer} is left out: not installed (make bench-peers installs it)", err=True)
+    peers = [peer for peer in only or PEERS if installed(peer)]
+    for peer in set(only or PEERS).difference(peers):
+        click.echo(f"{peer} is left out: not installed (make bench-peers installs it)", err=True)
     texts = base_of(data, base)
-    parts = [(size, False) for size in sizes] + ([(real, True)] if real else [])
-    report: dict[str, Any] = {
-        "machine": machine(),
-        "clock": "cpu" if cpu else "wall",
-        "versions": versions(peers),
-        "parts": [],
-    }
+    about = {"clock": "cpu" if cpu else "wall", **machine(), **versions(peers)}
+    parts = [(size, False) for size in sizes if "store" in (part or PARTS)]
+    parts += [(real, True)] if "model" in (part or PARTS) else []
+    report = []
     for size, with_model in parts:
-        found = {}
-        with tempfile.TemporaryDirectory() as folder:
-            vectors = corpus(Path(folder), texts, size + SINGLES)
-            for peer in peers:
-                if with_model and not PEERS[peer].has_vectors:
-                    continue
-                click.echo(f"{size:,} rows, {peer}", err=True)
-                found[peer] = measured(peer, Path(folder), vectors, size, with_model, seconds, cpu)
-        report["parts"].append({"rows": size, "model": with_model, "load": os.getloadavg()[1], "peers": found})
+        found = side_by_side(peers, texts, size, with_model, seconds, cpu)
+        load = round(os.getloadavg()[1], 1)
+        report.append({"rows": size, "model": with_model, "load": load, "peers": found})
         if not as_json:
             click.echo(
-                f"\n{size:,} rows, {'with the model' if with_model else 'vectors ready'}, load {os.getloadavg()[1]:.1f}\n\n{text_of(found)}"
+                f"\n{size:,} rows, {'the model runs' if with_model else 'vectors ready'}, load {load}\n\n{text_of(found)}"
             )
     if as_json:
-        click.echo(json.dumps(report, indent=2))
+        click.echo(json.dumps({"about": about, "parts": report}, indent=2))
     else:
-        click.echo(
-            "\n" + ", ".join(f"{name} {value}" for name, value in (report["machine"] | report["versions"]).items())
-        )
+        click.echo("\n" + ", ".join(f"{name} {value}" for name, value in about.items()))
 
 
 if __name__ == "__main__":

@@ -394,7 +394,7 @@ class TxtaiHybrid(Txtai):
     filtered = None  # type: ignore[assignment]
 
     def words(self, text: str, k: int) -> list[int]:
-        return [int(match["id"]) for match in self.rows.search(plain(text), k, weights=0.0)]
+        return [int(match["id"]) for match in self.rows.search(text, k, weights=0.0)]
 
     def both(self, text: str, k: int) -> list[int]:
         return [int(match["id"]) for match in self.rows.search(text, k)]

@@ -77,7 +77,7 @@ def test_compaction_is_measured_next_to_writing_json():
 
 
 def test_peers_are_measured_in_processes_of_their_own(tmp_path):
-    args = ("--sizes", "200", "--real", "0", "--only", "hardwon", "--only", "numpy", "--data", tmp_path / "nothing")
+    args = ("--sizes", "200", "--part", "store", "--only", "hardwon", "--only", "numpy", "--data", tmp_path / "nothing")
     done = script("peers.py", *args, "--json")
     (part,) = json.loads(done.stdout)["parts"]
 
@@ -107,7 +107,7 @@ def test_peers_that_cannot_be_measured_are_a_line(tmp_path, monkeypatch):
 
 def test_peers_explain_themselves_and_leave_out_what_is_not_installed(tmp_path):
     assert "--only" in script("peers.py", "--help").stdout
-    done = script("peers.py", "--sizes", "20", "--real", "0", "--only", "tantivy", "--data", tmp_path / "nothing")
+    done = script("peers.py", "--sizes", "20", "--part", "store", "--only", "tantivy", "--data", tmp_path / "nothing")
     assert "tantivy is left out: not installed" in done.stderr or "| tantivy | 20 |" in done.stdout
 
 
