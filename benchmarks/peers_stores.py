@@ -393,9 +393,6 @@ class TxtaiHybrid(Txtai):
     vector = None  # type: ignore[assignment]
     filtered = None  # type: ignore[assignment]
 
-    def words(self, text: str, k: int) -> list[int]:
-        return [int(match["id"]) for match in self.rows.search(text, k, weights=0.0)]
-
     def both(self, text: str, k: int) -> list[int]:
         return [int(match["id"]) for match in self.rows.search(text, k)]
 
