@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+PEERS := .venv-peers
+ARGS ?= --sizes 10000,100000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench bench-peers docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -35,11 +37,23 @@ bench: $(STAMP) ## quality of recall and of learning on all data that is there, 
 	$(BIN)/python benchmarks/vectors.py --sizes 10000,100000
 	$(BIN)/python benchmarks/keywords.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/grouping.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000
 	$(BIN)/python benchmarks/exchange.py
+
+# Line by line, because pip searches for more than ten minutes for versions that suit all at once; one that cannot be had is left out. What
+# drags in torch gets the CPU build that constraints.txt allows. ARGS="--only hardwon --sizes 10000" runs a part.
+$(PEERS)/.set-up: pyproject.toml constraints.txt benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -e '.[fast]'
+	-xargs -L 1 $(PEERS)/bin/python -m pip install --quiet -c constraints.txt < benchmarks/peers.txt
+	touch $@
+
+bench-peers: $(PEERS)/.set-up ## the same job by chromadb, lancedb, txtai, mem0 and others, in an environment of their own
+	$(PEERS)/bin/python benchmarks/peers.py --base $(PEERS)/base.npz $(ARGS)
 
 docs: $(STAMP) ## run every example in the documentation
 	$(BIN)/python -m pytest tests/test_docs.py
 
-clean: ## remove the virtual environment and what tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## remove the virtual environments and what tools left behind
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

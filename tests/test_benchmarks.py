@@ -100,3 +100,42 @@ def test_import_is_measured_next_to_sqlite_alone():
     assert next(iter(named["per_second"])) == "executemany and a trigger"
     assert len(named["per_second"]) == 5
     assert "| import_lines |" in script("bulk.py", "--sizes", "40", "--no-loop").stdout
+
+
+def test_peers_are_measured_in_processes_of_their_own(tmp_path):
+    args = ("--sizes", "200", "--part", "store", "--only", "hardwon", "--only", "numpy", "--data", tmp_path / "nothing")
+    done = script("peers.py", *args, "--json")
+    (part,) = json.loads(done.stdout)["parts"]
+
+    assert "sentences are made up" in done.stderr
+    for peer in ("hardwon", "numpy"):
+        found = part["peers"][peer]
+        assert "failed" not in found
+        assert (found["rows"], found["vector recall"], found["filtered recall"]) == (200, 1, 1)
+        assert min(found[key] for key in ("many", "one", "open", "vector", "filtered", "disk", "peak asking")) > 0
+    assert {"words", "both"} <= part["peers"]["hardwon"].keys()
+
+
+def test_peers_that_cannot_be_measured_are_a_line(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import peers
+
+    stopped = peers.step(tmp_path, 0.01, step="fill", peer="numpy")
+    broken = peers.step(tmp_path, 60, step="fill", peer="numpy")
+
+    assert stopped == {"failed": "fill: no end within 0 s"}
+    assert broken["failed"].startswith("fill: AttributeError")
+    ours = {"rows": 5, "many": 10.0, "vector": 1.0}
+    text = peers.text_of({"hardwon": ours, "numpy": {"rows": 5, "many": 40.0, "vector": 3.0}, "txtai": broken})
+    assert "txtai: fill: AttributeError" in text
+    assert text.splitlines()[-3].startswith("| numpy | **0.25** |  |  | 3.0 |")
+
+
+def test_peers_explain_themselves_and_leave_out_what_is_not_installed(tmp_path):
+    assert "--only" in script("peers.py", "--help").stdout
+    done = script("peers.py", "--sizes", "20", "--part", "store", "--only", "tantivy", "--data", tmp_path / "nothing")
+    assert "tantivy is left out: not installed" in done.stderr or "| tantivy | 20 |" in done.stdout
+
+
+def test_grouping_says_that_it_has_no_data(tmp_path):
+    assert "nothing is measured" in script("grouping.py", "--data", tmp_path / "nothing").stderr

@@ -6,6 +6,7 @@ is done in an order that only content decides, so that the same runs make the sa
 groups out; no store.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experience.episode import Episode
+from experience.learn.near import Near, Rows
 
 LEAST_ALIKE = 0.7
 """Cosine of two situations from which on they are of one kind; measured in docs/decisions.md."""
 LEAST_TOOLS = 0.4
 """Weighted Jaccard of their tools, rare tools weighing more."""
-_BLOCK = 1024  # rows of the similarity matrix that are held at once
 DECIMALS = 5
 """Of a cosine: what lies beyond depends on how a product was cut into blocks."""
 
@@ -38,22 +39,29 @@ def group(
     *,
     tools: bool = True,
     alike: float = LEAST_ALIKE,
+    cells: int | None = None,
 ) -> list[Group]:
     """Every run in one group, the densest first. `vectors` are unit vectors, a row a run; `tools` also asks for tools in
-    common.
+    common. Of more than 20,000 different runs a few pairs of kin may be missed (see `near`); `cells` is for measuring that.
     """  # noqa: D205
     if not episodes:
         return []
-    order = np.array(sorted(range(len(episodes)), key=lambda at: content_key(episodes[at])))
-    kin = _Kin([episodes[at] for at in order], vectors[order], tools=tools, alike=alike)
-    free = np.ones(len(order), dtype=bool)
+    order = sorted(range(len(episodes)), key=lambda at: content_key(episodes[at]))
+    copies = _copies(episodes, vectors, order)
+    first = [same[0] for same in copies]
+    counts = np.array([len(same) for same in copies])
+    shared = Tools(episodes, first).shared if tools else None
+    near = Near(
+        np.ascontiguousarray(vectors[first], dtype=np.float32), counts, alike - 0.5 / 10**DECIMALS, shared, cells
+    )
+    free = np.ones(len(first), dtype=bool)
     groups = []
-    for centre in np.lexsort((np.arange(len(order)), -kin.densities())):
+    for centre in np.lexsort((np.arange(len(first)), -near.density)):
         if free[centre]:
-            members = np.flatnonzero(kin.of(slice(centre, centre + 1))[0] & free)
-            free[members] = False
-            free[centre] = False
-            groups.append(Group(int(order[centre]), tuple(sorted({int(order[centre]), *map(int, order[members])}))))
+            kin = near.of(int(centre))
+            members = {int(centre), *map(int, kin[free[kin]])}
+            free[list(members)] = False
+            groups.append(Group(first[centre], tuple(sorted(at for member in members for at in copies[member]))))
     return groups
 
 
@@ -62,37 +70,42 @@ def content_key(episode: Episode) -> tuple[object, ...]:
     return (episode.situation, episode.tools, episode.outcome, episode.skills, episode.tags, repr(episode.success))
 
 
-class _Kin:
-    """Who is of one kind with whom, asked for a few rows at a time."""
-
-    def __init__(self, episodes: Sequence[Episode], vectors: NDArray[np.float32], *, tools: bool, alike: float) -> None:
-        self._vectors, self._alike = np.ascontiguousarray(vectors, dtype=np.float32), alike
-        self._tools = _weights(episodes) if tools else None
-
-    def of(self, rows: slice) -> NDArray[np.bool_]:
-        """A row for each of `rows`, a column for every run."""
-        kin = np.round(self._vectors[rows] @ self._vectors.T, DECIMALS) >= self._alike
-        if self._tools is not None:
-            marks, weights, sums = self._tools
-            both = (marks[rows] * weights) @ marks.T
-            either = sums[rows, None] + sums[None] - both
-            kin &= both >= LEAST_TOOLS * either - 1e-6  # two runs without tools have theirs in common
-        return np.asarray(kin)
-
-    def densities(self) -> NDArray[np.int64]:
-        """How many are of one kind with each."""
-        blocks = range(0, len(self._vectors), _BLOCK)
-        return np.concatenate([self.of(slice(at, at + _BLOCK)).sum(axis=1) for at in blocks])
+def _copies(episodes: Sequence[Episode], vectors: NDArray[np.float32], order: Sequence[int]) -> list[list[int]]:
+    """Runs with the same vector and the same tools, which have the same kin; all in the order given."""
+    same: dict[tuple[bytes, frozenset[str]], list[int]] = {}
+    for at in order:
+        vector = hashlib.sha256(vectors[at].tobytes()).digest()  # all of them as they are would be kept a second time
+        same.setdefault((vector, frozenset(episodes[at].tools)), []).append(at)
+    return list(same.values())
 
 
-def _weights(
-    episodes: Sequence[Episode],
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Which run used which tool (0 or 1), what each tool weighs, and the sum of each run's."""
-    spread = Counter(tool for episode in episodes for tool in set(episode.tools))
-    columns = {tool: at for at, tool in enumerate(sorted(spread))}
-    marks = np.zeros((len(episodes), len(columns)), dtype=np.float32)
-    for row, episode in enumerate(episodes):
-        marks[row, [columns[tool] for tool in set(episode.tools)]] = 1
-    weights = np.array([np.log1p(len(episodes) / spread[tool]) for tool in columns], dtype=np.float32)
-    return marks, weights, marks @ weights
+class Tools:
+    """Which runs have tools in common. Runs with the same tools are one row, since there are fewer sets than runs."""
+
+    def __init__(self, episodes: Sequence[Episode], first: Sequence[int]) -> None:
+        """Of the runs that are `first`; how rare a tool is counts over all."""
+        sets: dict[frozenset[str], int] = {}
+        self._set = np.array([sets.setdefault(frozenset(episodes[at].tools), len(sets)) for at in first])
+        spread = Counter(tool for episode in episodes for tool in set(episode.tools))
+        columns = {tool: at for at, tool in enumerate(sorted(spread))}
+        self._marks = np.zeros((len(sets), len(columns)), dtype=np.float32)
+        for row, used in enumerate(sets):
+            self._marks[row, [columns[tool] for tool in used]] = 1
+        self._weights = np.array([np.log1p(len(episodes) / spread[tool]) for tool in columns], dtype=np.float32)
+        self._sums = self._marks @ self._weights
+
+    def shared(self, left: Rows, right: Rows) -> NDArray[np.bool_]:
+        """Of each run of `left` and the one of `right` beside it."""
+        rows, row = self._sets(left)
+        columns, column = self._sets(right)
+        both = (self._marks[rows] * self._weights) @ self._marks[columns].T
+        either = self._sums[rows, None] + self._sums[columns] - both
+        alike = both >= LEAST_TOOLS * either - 1e-6  # two runs without tools have theirs in common
+        return np.asarray(alike[row, column])
+
+    def _sets(self, runs: Rows) -> tuple[Rows, Rows]:
+        """The different sets of these runs, and where each run's is among them."""
+        sets = np.flatnonzero(np.bincount(self._set[runs], minlength=len(self._marks)))
+        place = np.empty(len(self._marks), dtype=np.int64)
+        place[sets] = np.arange(len(sets))
+        return sets, place[self._set[runs]]
