@@ -13,7 +13,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,fast]'
 	touch $(STAMP)
 
 demo: $(STAMP) ## record the sample's runs and recall a few situations in every mode
@@ -30,6 +30,9 @@ check: $(STAMP) ## ruff and mypy only
 bench: $(STAMP) ## quality of recall and of learning on all data that is there, and speed
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/latency.py --sizes 1000,10000
+	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/bulk.py --sizes 10000
+	$(BIN)/python benchmarks/vectors.py --sizes 10000,100000
 	$(BIN)/python benchmarks/keywords.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000

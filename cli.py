@@ -1,8 +1,8 @@
 """The command `experience`: a group, its options, and the commands of `experience.commands`.
 
 Data goes to standard output, remarks to standard error. Exit codes: 0 done, 1 it went wrong, 2 the command was wrong.
-A command parses, makes one library call and prints; what is heavy is imported inside the command that needs it, so that
-`--help` answers at once.
+A command parses, makes one library call and prints. Its module is imported when it is called for, and what is heavy inside
+it, so that no command waits for the others.
 """
 
 import errno
@@ -10,30 +10,55 @@ import io
 import os
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import click
 
 from experience import __version__
 from experience.backends import NAMES
-from experience.commands import (
-    compacting,
-    composing,
-    distilling,
-    learnings,
-    moving,
-    reading,
-    recording,
-    skills,
-    telling,
-)
 from experience.commands.common import Settings, remark
 from experience.errors import ExperienceError
 from experience.screen import visible
 
+_HOMES = {
+    "brief": "telling",
+    "compact": "compacting",
+    "compose": "composing",
+    "delete": "recording",
+    "demo": "reading",
+    "distill": "distilling",
+    "explain": "telling",
+    "export": "moving",
+    "flags": "distilling",
+    "import": "moving",
+    "info": "reading",
+    "label": "recording",
+    "learn": "learnings",
+    "list": "reading",
+    "recall": "reading",
+    "record": "recording",
+    "refresh": "moving",
+    "revise": "distilling",
+    "show": "reading",
+    "skills": "skills",
+    "tune": "tuning",
+}
+
 
 class _Group(click.Group):
-    """Turns our errors into one line and exit code 1, and our warnings into remarks."""
+    """Finds a command in its module; turns our errors into one line and exit code 1, and our warnings into remarks."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(_HOMES)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _HOMES:
+            return None
+        module = import_module(f"experience.commands.{_HOMES[cmd_name]}")
+        own = f"{cmd_name}_" if cmd_name in {"import", "list"} else cmd_name  # those two names are taken
+        return cast("click.Command", getattr(module, own))
 
     def invoke(self, ctx: click.Context) -> object:
         if os.environ.get("NO_COLOR"):
@@ -91,28 +116,3 @@ def main(ctx: click.Context, db: Path, backend: str, encoder: str | None, namesp
     # One thread of linear algebra answers a query sooner than several that must be started; numpy is not loaded yet.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     ctx.obj = Settings(db, backend, encoder, namespace, as_json)
-
-
-for _command in (
-    recording.record,
-    recording.label,
-    reading.recall,
-    reading.list_,
-    reading.show,
-    recording.delete,
-    moving.import_,
-    moving.export,
-    moving.refresh,
-    reading.info,
-    distilling.distill,
-    distilling.flags,
-    distilling.revise,
-    skills.skills,
-    learnings.learn,
-    telling.brief,
-    composing.compose,
-    telling.explain,
-    compacting.compact,
-    reading.demo,
-):
-    main.add_command(_command)

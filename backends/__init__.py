@@ -37,4 +37,4 @@ def open_backend(name: str, store: "SqliteStore", encoder: Encoder | str | None 
     from experience.backends.hybrid import HybridBackend
     from experience.backends.keyword import KeywordBackend
 
-    return HybridBackend(KeywordBackend(store), embedding)
+    return HybridBackend(KeywordBackend(store), embedding, store)

@@ -38,7 +38,7 @@ def scored(
     norms += often
     often *= np.repeat(np.array(weights, dtype=np.float32) * np.float32(_K1 + 1), postings.counts)
     often /= norms
-    scores: Scores = np.bincount(postings.places, weights=often)
+    scores = np.asarray(np.bincount(postings.places, weights=often), dtype=np.float64)
     touched = np.flatnonzero(scores > 0)  # truth is looked through several times faster than numbers are
     return touched, scores[touched]
 

@@ -24,8 +24,9 @@ from experience.protocols import Encoder, Filter, Hit, Progress, check_k
 from experience.store import SqliteStore
 from experience.tokens import has_words
 
-_BATCH = 512  # texts handed to the encoder and written in one transaction; enough for MiniLM to turn to torch
-_SMALL_BATCH = 32  # the same while no more than _BATCH are missing: progress can be seen, and MiniLM stays with numpy
+_BATCH = 2048  # texts handed to the encoder and written in one transaction; the more, the better they sort by length
+_SMALL_BATCH = 64  # the same while few are missing, so that progress can be seen
+_FEW = 512
 _TOLERANCE = 1e-3  # of a vector's length
 _CATCH_UP = 64  # texts that a recall embeds by itself before it answers
 
@@ -37,6 +38,7 @@ class EmbeddingBackend:
         self.encoder = encoder
         self._store = store
         self._caught_up: object = None
+        self._asked: tuple[str | None, NDArray[np.float32]] = None, np.empty(0, dtype=np.float32)
         self._nearest = Nearest(store, encoder.name, encoder.width)
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
@@ -48,12 +50,19 @@ class EmbeddingBackend:
         if k == 0 or not has_words(situation):
             return []
         self._catch_up()
-        # A question may hold half a character, which no episode can and no tokenizer takes.
-        query = self._encode([situation.encode(errors="replace").decode()])[0]
+        query = self.question(situation)
         with self._store.alone(), one_thread():
             ids, scores = self._nearest.to(query, k, where)
         found = zip(ids.tolist(), scores.tolist(), strict=True)
         return [Hit(id, score, f"embedding {rank}") for rank, (id, score) in enumerate(found, 1)]
+
+    def question(self, situation: str) -> NDArray[np.float32]:
+        """The question's vector; that of the last one is remembered, since whoever looks at an answer may ask again."""
+        asked = self._asked
+        if asked[0] != situation:
+            # It may hold half a character, which no episode can and no tokenizer takes.
+            self._asked = asked = situation, self._encode([situation.encode(errors="replace").decode()])[0]
+        return asked[1]
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""
@@ -63,7 +72,7 @@ class EmbeddingBackend:
     def refresh(self, progress: Progress | None = None) -> int:
         """Embed what has no vector of this encoder yet, and make it the store's encoder once nothing is missing."""
         total, done = self.pending(), 0
-        while taken := self._pull(_SMALL_BATCH if total <= _BATCH else _BATCH):
+        while taken := self._pull(_SMALL_BATCH if total <= _FEW else _BATCH):
             done += taken
             if progress:
                 progress(done, max(total, done))

@@ -1,4 +1,4 @@
-"""Encoders: text to unit vectors, by sentence-transformers or, for a few texts at a time, without it.
+"""Encoders: text to unit vectors, of the packaged model without sentence-transformers, of any other with it.
 
 A text longer than a model's window is not silently cut off: it is embedded in up to 16 parts that are spread over it
 and include its first and its last words, and the parts are averaged. What changes a vector changes the encoder's name.
@@ -6,26 +6,22 @@ Nothing here reaches for a network: a model is packaged, or lies on this machine
 """
 
 import hashlib
+import os
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from experience.backends.minilm import (
-    SHA256,
-    WIDTH,
-    WINDOW,
-    Forward,
-    Vectors,
-    check_weights,
-    model_folder,
-    open_tokenizer,
-    uncut,
-)
+from experience.backends.compiled import Compiled
+from experience.backends.forward import Forward
+from experience.backends.minilm import SHA256, WIDTH, WINDOW, Vectors, model_folder, open_tokenizer, uncut
 from experience.backends.threads import one_thread
 from experience.errors import EncoderError, MissingPackage
 from experience.protocols import Encoder
@@ -34,51 +30,99 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
+Part = TypeVar("Part")
+
 DEFAULT = "all-MiniLM-L6-v2"
+DEFAULT_BF16 = f"{DEFAULT}-bf16"
 _MOST_PARTS = 16
 _RECIPE = "p16"  # how parts are cut and averaged; to be changed with it
-_FEW = 384  # parts; with more, importing torch (about 9 s of CPU, measured) begins to pay for itself
+_MANY = 384  # parts; with fewer, loading and compiling (0.6 s of CPU, measured) would not pay for itself
+_SETTLING = 4  # the call at which it looks as if more will come
+_BATCH = 512  # tokens, padding included; more fall out of the cache
 
 
 def open_encoder(name: str | None = None) -> Encoder:
-    """The encoder of this name: None or `all-MiniLM-L6-v2` for the packaged one, else a sentence-transformers model.
+    """The encoder of this name.
 
-    Raises EncoderError when there is no such model on this machine.
+    None and `all-MiniLM-L6-v2` are the packaged model, `all-MiniLM-L6-v2-bf16` is the same in bfloat16, and any other a
+    sentence-transformers model. Raises EncoderError when there is no such model on this machine, or its processor has no
+    bfloat16; MissingPackage.
     """
-    if name is None or name == DEFAULT or name.startswith(f"{DEFAULT}@"):
-        return MiniLM()
+    name = name or DEFAULT
+    known = name.partition("@")[0]
+    if known in {DEFAULT, DEFAULT_BF16}:
+        return MiniLM("f32" if known == DEFAULT else "bf16")
     return SentenceTransformerEncoder(name if Path(name).is_dir() else name.rpartition("@")[0] or name)
 
 
 class MiniLM:
-    """The packaged all-MiniLM-L6-v2: numpy for a few texts, sentence-transformers for many; the same vectors from both."""
+    """The packaged all-MiniLM-L6-v2: in numpy, or for many texts by OpenVINO where it is installed; the same vectors from both."""
 
-    name = f"{DEFAULT}@{SHA256[:8]}-{_RECIPE}"
     width = WIDTH
 
-    def __init__(self) -> None:
+    def __init__(self, precision: str = "f32") -> None:
+        """`precision` bf16 is a vector space, and a name, of its own: always by OpenVINO, on processors that have it.
+
+        Raises MissingPackage, EncoderError.
+        """
+        self.name = f"{DEFAULT if precision == 'f32' else DEFAULT_BF16}@{SHA256[:8]}-{_RECIPE}"
         self._folder = model_folder()
         self._tokenizer = open_tokenizer(self._folder)
+        self._begin, self._end = self._tokenizer.encode("").ids  # the marks alone
+        self._threads = _processors()
         self._forward: Forward | None = None
-        self._many: SentenceTransformer | None = None
+        self._asked = 0
+        self._compiled = Compiled(self._folder, self._threads, precision) if precision != "f32" else None
+        self._try_compiling = precision == "f32" and find_spec("openvino") is not None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector a text, in order: float32 of shape (len(texts), 384)."""
-        cut = [split(self._tokenizer, text, WINDOW) for text in texts]
-        if sum(map(len, cut)) <= _FEW and self._many is None:
-            return _pooled(cut, self._encode_few, self.width)
-        return _pooled(cut, self._encode_many, self.width)
+        """One unit vector a text, in order: float32 of shape (len(texts), 384). Texts that are equal are embedded once."""
+        different = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        cut = [self._tokens(text) for text in different]
+        vectors = _pooled(cut, self._encode, self.width)
+        return vectors if len(different) == len(texts) else vectors[[different[text] for text in texts]]
 
-    def _encode_few(self, parts: Sequence[str]) -> Vectors:
+    def _tokens(self, text: str) -> list[list[int]]:
+        """The ids of the text's parts, marks included."""
+        whole = self._tokenizer.encode(text, add_special_tokens=False)
+        if len(whole.ids) <= WINDOW - 2:
+            return [[self._begin, *whole.ids, self._end]]
+        return [self._tokenizer.encode(part).ids[:WINDOW] for part in split(self._tokenizer, text, WINDOW)]
+
+    def _encode(self, parts: Sequence[Sequence[int]]) -> Vectors:
+        engine = self._engine(len(parts))
+        batches = list(_batches(parts))
+        vectors = np.empty((len(parts), WIDTH), dtype=np.float32)
+
+        def fill(batch: Sequence[int]) -> None:
+            vectors[batch] = engine(*_padded([parts[at] for at in batch]))
+
+        with one_thread():  # each: what runs beside one another are batches, not parts of a product
+            if len(batches) == 1:
+                fill(batches[0])
+            else:
+                from concurrent.futures import (
+                    ThreadPoolExecutor,
+                )  # brings logging with it, which one query can do without
+
+                with ThreadPoolExecutor(self._threads) as pool:
+                    list(pool.map(fill, batches))
+        return vectors
+
+    def _engine(self, count: int) -> Callable[..., Vectors]:
+        if self._compiled is None and self._try_compiling and count >= _MANY:
+            self._try_compiling = False
+            try:
+                self._compiled = Compiled(self._folder, self._threads)
+            except EncoderError as error:
+                warnings.warn(f"{error}. Until then numpy makes the same vectors, more slowly", stacklevel=5)
+        if self._compiled is not None:
+            return self._compiled
         self._forward = self._forward or Forward(self._folder)
-        with one_thread():
-            return np.stack([self._forward(self._tokenizer.encode(part).ids[:WINDOW]) for part in parts])
-
-    def _encode_many(self, parts: Sequence[str]) -> Vectors:
-        if self._many is None:
-            check_weights(self._folder)
-            self._many = load_model(str(self._folder))
-        return _by_model(self._many, parts)
+        self._asked += 1
+        if self._asked == _SETTLING:
+            self._forward.settle()
+        return self._forward
 
 
 class SentenceTransformerEncoder:
@@ -149,7 +193,31 @@ def _by_model(model: "SentenceTransformer", parts: Sequence[str]) -> Vectors:
     return np.asarray(vectors, dtype=np.float32)
 
 
-def _pooled(cut: Sequence[Sequence[str]], encode: Callable[[Sequence[str]], Vectors], width: int) -> Vectors:
+def _batches(parts: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Positions of parts of about the same length, the longest first, so that little is padding."""
+    order = sorted(range(len(parts)), key=lambda at: -len(parts[at]))
+    while order:
+        size = max(1, _BATCH // len(parts[order[0]]))
+        yield order[:size]
+        del order[:size]
+
+
+def _padded(parts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], Vectors]:
+    """The ids of a batch, filled up with zeros, and what of it are ids."""
+    longest = max(map(len, parts))
+    ids = np.zeros((len(parts), longest), dtype=np.int32)
+    mask = np.zeros((len(parts), longest), dtype=np.float32)
+    for row, part in enumerate(parts):
+        ids[row, : len(part)], mask[row, : len(part)] = part, 1
+    return ids, mask
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pooled(cut: Sequence[Sequence[Part]], encode: Callable[[Sequence[Part]], Vectors], width: int) -> Vectors:
     """Encode all parts in one go, then one vector a text: the mean of its parts, at unit length."""
     if not cut:
         return np.zeros((0, width), dtype=np.float32)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from experience.errors import InvalidInput
 from experience.protocols import Backend, Filter, Hit, Progress, VectorBackend, check_k
+from experience.store import SqliteStore
 from experience.tokens import query_terms
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ _RRF_K = 10
 class HybridBackend:
     """The fusion of a keyword and an embedding backend over the same store."""
 
-    def __init__(self, keyword: Backend, embedding: Backend) -> None:
+    def __init__(self, keyword: Backend, embedding: Backend, store: SqliteStore | None = None) -> None:
+        """With a `store`, the lean that `experience tune` has kept there counts."""
         self._arms = (keyword, embedding)
+        self._store = store
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits of either arm, best first, equal scores newest first; `why` gives the rank in each arm.
@@ -40,19 +43,28 @@ class HybridBackend:
         if k == 0:
             return []
         depth = max(k, _DEPTH)
-        scores: dict[int, float] = {}
-        why: dict[int, list[str]] = {}
-        for arm, weight in zip(self._arms, _weights(situation), strict=True):
-            hits = arm.recall(situation, depth, where)
-            # What words found and meaning had no room for would score no more than the last it had room for.
-            missed = hits[-1].score if len(hits) == depth else 0.0
-            for id in scores.keys() - {hit.id for hit in hits}:
-                scores[id] += weight * missed
-            for rank, hit in zip(_ranks(hits), hits, strict=True):
-                scores[hit.id] = scores.get(hit.id, 0.0) + weight * hit.score + _RANKS / (_RRF_K + rank)
-                why.setdefault(hit.id, []).append(hit.why)
-        best = sorted(scores, key=lambda id: (-scores[id], -id))[:k]
-        return [Hit(id, scores[id], ", ".join(why[id])) for id in best]
+        words, meaning = self.both(situation, depth, where)
+        return fused(situation, words, meaning, depth, self.lean())[:k]
+
+    def both(self, situation: str, depth: int, where: Filter = Filter()) -> tuple[list[Hit], list[Hit]]:
+        """What each arm answers by itself: words, then meaning."""
+        keyword, embedding = (arm.recall(situation, depth, where) for arm in self._arms)
+        return keyword, embedding
+
+    def lean(self) -> float:
+        """How much more words weigh in this store than in others, as `experience tune` found it; 0 by default."""
+        kept = None if self._store is None else self._store.setting(self.lean_key())
+        return 0.0 if kept is None else float(kept)
+
+    def lean_key(self) -> str:
+        """The name under which the store keeps it: what fits one encoder does not fit another."""
+        encoder = getattr(self.embedding, "encoder", None)
+        return f"lean to words beside {encoder.name if encoder else 'no encoder'}"
+
+    @property
+    def embedding(self) -> Backend:
+        """The arm that goes by meaning."""
+        return self._arms[1]
 
     def pending(self) -> int:
         """How many episodes one of the arms cannot find yet."""
@@ -70,10 +82,28 @@ class HybridBackend:
         raise InvalidInput("neither arm of this backend has vectors; make one of them an embedding backend")
 
 
-def _weights(situation: str) -> tuple[float, float]:
+def fused(situation: str, words: Sequence[Hit], meaning: Sequence[Hit], depth: int, lean: float = 0.0) -> list[Hit]:
+    """The answers of both arms, each to that depth, as one, best first; words weigh by `lean` more than they do by default."""
+    scores: dict[int, float] = {}
+    why: dict[int, list[str]] = {}
+    for hits, weight in zip((words, meaning), _weights(situation, lean), strict=True):
+        # What words found and meaning had no room for would score no more than the last it had room for.
+        missed = hits[-1].score if len(hits) == depth else 0.0
+        for id in scores.keys() - {hit.id for hit in hits}:
+            scores[id] += weight * missed
+        for rank, hit in zip(_ranks(hits), hits, strict=True):
+            scores[hit.id] = scores.get(hit.id, 0.0) + weight * hit.score + _RANKS / (_RRF_K + rank)
+            why.setdefault(hit.id, []).append(hit.why)
+    said, like = ({hit.id: hit.score for hit in hits} for hits in (words, meaning))
+    best = sorted(scores, key=lambda id: (-scores[id], -id))
+    return [Hit(id, scores[id], ", ".join(why[id]), said.get(id), like.get(id)) for id in best]
+
+
+def _weights(situation: str, lean: float) -> tuple[float, float]:
     """What words and meaning weigh in a question; together 1."""
     length = min(max(len(query_terms(situation)), _SHORT), _LONG)
     words = _WORDS_SHORT + (_WORDS_LONG - _WORDS_SHORT) * (length - _SHORT) / (_LONG - _SHORT)
+    words = min(max(words + lean, 0.0), 1.0)
     return words, 1 - words
 
 

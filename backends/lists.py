@@ -37,7 +37,7 @@ class Lists:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._version: tuple[int, ...] = ()
+        self._version: object = None
         self._state: tuple[object, ...] = ()  # the space, the stamp of deletions, and the numbers of the segments
         self._space = -1
         self._firsts: dict[int, int] = {}  # segment: the index that its block's first place would have

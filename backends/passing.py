@@ -28,8 +28,7 @@ def passing(store: SqliteStore, where: Filter, ids: Ids) -> NDArray[np.bool_]:
         live &= ~np.isin(ids, gone)
     if where.ids is not None:
         live &= np.isin(ids, np.array(where.ids, dtype=np.int64))
-    time = "(SELECT coalesce(started_at, recorded_at) FROM episodes WHERE id = asked.value)"
-    parts, parameters = rows.conditions(store.namespace, replace(where, ids=None), id="asked.value", time=time)
+    parts, parameters = _conditions(store, replace(where, ids=None), "asked.value")
     if parts:
         sql = f"SELECT asked.value FROM json_each(?) asked WHERE {' AND '.join(parts)}"
         live[live] = np.isin(ids[live], _ids(store.read(sql, [json.dumps(ids[live].tolist()), *parameters])))
@@ -37,13 +36,14 @@ def passing(store: SqliteStore, where: Filter, ids: Ids) -> NDArray[np.bool_]:
 
 
 def all_passing(store: SqliteStore, where: Filter, most: int) -> Ids | None:
-    """The episodes of the store's namespace that pass, ascending; None when they are more than `most`.
+    """All episodes that pass, ascending; None when they are more than `most`.
 
-    Superseded ones may be among them: no index holds those.
+    For whoever looks for them in an index of the store's namespace: superseded ones may be among them, and of other
+    namespaces, which no such index holds.
     """
     chosen, parameters = _driven(store, where)
     found = store.read(f"{chosen} LIMIT ?", [*parameters, most + 1])
-    return None if len(found) > most else np.unique(_ids(found))
+    return None if len(found) > most else np.setdiff1d(_ids(found), expired(store))
 
 
 def expired(store: SqliteStore) -> Ids:
@@ -56,10 +56,14 @@ def _driven(store: SqliteStore, where: Filter) -> tuple[str, list[Any]]:
     """The query for all that pass, which begins at the condition that fewest meet."""
     begins = list(_beginnings(store, where))
     source, start = min(begins, key=lambda begin: _extent(store, *begin)) if len(begins) > 1 else begins[0]
-    parts, parameters = rows.conditions(store.namespace, where)
-    live = "e.namespace = ? AND (e.expires_at IS NULL OR e.expires_at > ?)"
-    sql = f"SELECT e.id FROM ({source}) first CROSS JOIN episodes e ON e.id = first.id WHERE {' AND '.join([live, *parts])}"
-    return sql, [*start, store.namespace, moment_text(store.now()), *parameters]
+    parts, parameters = _conditions(store, where, "first.id")
+    return f"SELECT first.id FROM ({source}) first WHERE {' AND '.join(parts) or '1'}", [*start, *parameters]
+
+
+def _conditions(store: SqliteStore, where: Filter, id: str) -> tuple[list[str], list[Any]]:
+    """The filter's conditions on an id, without a look at its episode unless time is asked for."""
+    time = f"(SELECT coalesce(started_at, recorded_at) FROM episodes WHERE id = {id})"
+    return rows.conditions(store.namespace, where, id=id, time=time)
 
 
 def _beginnings(store: SqliteStore, where: Filter) -> list[tuple[str, list[Any]]]:

@@ -3,6 +3,8 @@
     python benchmarks/quality.py                                   the standard measurements
     python benchmarks/quality.py runs.jsonl --group-by task_id     leave one out, on episodes of your own
     python benchmarks/quality.py folder                            a BEIR folder, or one laid out like `data/`
+    python benchmarks/quality.py --part abstention                 how often nothing is said, rightly and wrongly
+    python benchmarks/quality.py --part tune                       what `experience tune` makes of it
 
 Beside the backends stand baselines, over the same episodes: `rrf60`, reciprocal rank fusion of both arms with the paper's
 constant, and `bm25s` (Lucene's variant, k1 1.2, b 0.75, English stop words, Snowball stems), where that package is installed;
@@ -20,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import log2
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import numpy as np
@@ -28,9 +30,14 @@ from numpy.typing import NDArray
 
 from experience.backends import NAMES, open_backend
 from experience.backends.encoders import open_encoder
+from experience.backends.tuning import keep, tuned
 from experience.episode import Episode
+from experience.memory import Memory
 from experience.protocols import Backend, Encoder, Filter, Hit, Progress
 from experience.store import SqliteStore
+
+if TYPE_CHECKING:
+    from experience.backends.hybrid import HybridBackend
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DEPTH, SEED, RESAMPLES = 10, 0, 1000
@@ -345,6 +352,94 @@ def cells(row: Row) -> list[str]:
     return [*names, f"{row.episodes}", f"{row.queries}", *percent[:3], within, *percent[3:]]
 
 
+def nonsense() -> list[str]:
+    """Sixty questions that mean nothing: random letters, words of a made-up Latin, data."""
+    draw = random.Random(SEED)
+    letters = [" ".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(3, 9))) for _ in range(draw.randint(1, 9))) for _ in range(25)]  # fmt: skip
+    latin = "tempor incididunt labore magna aliqua enim minim veniam quis nostrud exercitation ullamco laboris nisi aliquip commodo".split()
+    return [*letters, *(" ".join(draw.choices(latin, k=draw.randint(3, 12))) for _ in range(20)), *("".join(draw.choices("0123456789abcdef", k=draw.randint(8, 40))) for _ in range(15))]  # fmt: skip
+
+
+def small_store(task: Task, size: int, draw: random.Random) -> tuple[list[int], list[Query]]:
+    """Places of so many episodes, and queries that some of them answer, in the places of that choice."""
+    queries = draw.sample(task.queries, min(len(task.queries), max(2, size // 3) if size < len(task.episodes) else 100))
+    places = list(dict.fromkeys(draw.choice(sorted(query.gains)) for query in queries))[:size]
+    others = [place for place in range(len(task.episodes)) if place not in set(places)]
+    places += draw.sample(others, min(size - len(places), len(others)))
+    now = {place: at for at, place in enumerate(places)}
+    moved = [
+        replace(
+            query,
+            gains={now[place]: gain for place, gain in query.gains.items() if place in now},
+            left_out=frozenset(now[place] for place in query.left_out if place in now),
+        )
+        for query in queries
+    ]
+    return places, [query for query in moved if query.gains]
+
+
+def refused(
+    task: Task, size: int, foreign: Mapping[str, Sequence[str]], backend: str, encoder: Encoder | None
+) -> dict[str, float]:
+    """Over stores of that size: the share of true answers that the floor loses, and of foreign questions that are answered.
+
+    A true answer has something relevant among the first three without a floor; it is lost when with it it has none.
+    """
+    draw = random.Random(SEED)
+    counts: dict[str, list[bool]] = {"lost": []}
+    for _ in range(max(1, min(60, 600 // size))):
+        places, queries = small_store(task, size, draw)
+        with SqliteStore(":memory:") as store:
+            ids = recorded(store, [task.episodes[place] for place in places], "situations")
+            memory = Memory(store, open_backend(backend, store, encoder))
+            memory.refresh()
+            for query in queries:
+                relevant = {ids[at] for at in query.gains}
+                where = Filter(ids=tuple(id for at, id in enumerate(ids) if at not in query.left_out))
+                if relevant & {match.id for match in memory.recall(query.text, 3, where, floor=False)}:
+                    counts["lost"].append(not relevant & {match.id for match in memory.recall(query.text, 3, where)})
+            for name, texts in foreign.items():
+                asked = draw.sample(texts, min(len(texts), max(2, min(size // 6, 30))))
+                counts.setdefault(name, []).extend(bool(memory.recall(text, 3)) for text in asked)
+    return {name: float(np.mean(values)) for name, values in counts.items() if values}
+
+
+def abstention(tasks: Sequence[Task], backends: Sequence[str], model: Encoder | None) -> Iterator[str]:
+    """Lines of a table: each kind of data asked by its own questions, by those of the others, and by nonsense."""
+    draw = random.Random(SEED)
+    kinds = {task.name.split(",")[0]: [query.text for query in limited(task, 60).queries] for task in tasks}
+    kinds["nonsense"] = nonsense()
+    texts = [text for asked in kinds.values() for text in asked]
+    encoder = model and Prepared(model, [*texts, *(q.text for t in tasks for q in t.queries), *(e.situation for t in tasks for e in t.episodes)])  # fmt: skip
+    yield "data, size, backend: true matches lost %; questions answered % of each foreign kind"
+    for task in tasks:
+        foreign = {
+            name: draw.sample(asked, len(asked)) for name, asked in kinds.items() if name != task.name.split(",")[0]
+        }
+        for size in sorted({size for size in (5, 20, 100) if size < len(task.episodes)} | {len(task.episodes)}):
+            for backend in backends:
+                shares = refused(task, size, foreign, backend, encoder)
+                told = "  ".join(f"{name} {100 * share:.1f}" for name, share in shares.items())
+                yield f"{task.name}, {size}, {backend}: {told}"
+
+
+def tuning(tasks: Sequence[Task], model: Encoder | None) -> Iterator[str]:
+    """Lines of a table: what is learned on each store's own names, and nDCG@10 of the judged queries before and after it."""
+    yield "data: episodes that asked, lean, held-out gain with its 95 % interval, kept?, judged nDCG@10 before and after"
+    for task in tasks:
+        encoder = model and Prepared(model, [*(q.text for q in task.queries), *(e.situation for e in task.episodes)])
+        with SqliteStore(":memory:") as store:
+            ids = recorded(store, task.episodes, "episodes")
+            backend = open_backend("hybrid", store, encoder)
+            backend.refresh()
+            found = tuned(store, cast("HybridBackend", backend))
+            before = float(np.mean([mark.ndcg for mark in answers(backend, ids, task.queries)]))
+            keep(store, cast("HybridBackend", backend), found.lean)
+            after = float(np.mean([mark.ndcg for mark in answers(backend, ids, task.queries)]))
+        low, high = found.gain
+        yield f"{task.name}: {found.asked}, {found.lean:+.2f}, {100 * (found.after - found.before):+.1f} ({100 * low:+.1f} to {100 * high:+.1f}), {'yes' if found.better else 'no'}, {100 * before:.1f}, {100 * after:.1f}"
+
+
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--data", default=CHECKOUT.parent / "shared" / "data", type=Path, help="Where the standard data lies.")
@@ -361,6 +456,7 @@ def cells(row: Row) -> list[str]:
 )
 @click.option("--encoder", help="Name of a sentence-transformers model; the packaged MiniLM when left out.")
 @click.option("--limit", type=click.IntRange(min=1), help="Ask at most so many queries, drawn with a fixed seed.")
+@click.option("--part", type=click.Choice(["ranking", "abstention", "tune"]), default="ranking", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table; figures from 0 to 1.")
 def main(
     paths: Sequence[Path],
@@ -371,11 +467,18 @@ def main(
     backends: Sequence[str],
     encoder: str | None,
     limit: int | None,
+    part: str,
     as_json: bool,
 ) -> None:
     """Measure how well recall ranks PATHS: episodes files, BEIR folders, folders like data/."""
     tasks = (open_task(path, group_by, cross_task=cross_task) for path in paths) if paths else standard_tasks(data)
     model = open_encoder(encoder) if {"embedding", "hybrid", "rrf60"} & set(backends) else None
+    if part != "ranking":
+        chosen = [limited(task, limit) for task in tasks]
+        own = [name for name in backends if name in NAMES]
+        for line in abstention(chosen, own, model) if part == "abstention" else tuning(chosen, model):
+            click.echo(line)
+        return
     rows = [row for task in tasks for row in run(limited(task, limit), what, backends, model)]
     about = {"encoder": model.name if model else None, "seed": SEED, "rows": [asdict(row) for row in rows]}
     click.echo(json.dumps(about, indent=2) if as_json else table(rows))

@@ -169,7 +169,7 @@ def _ten(scores: Vectors) -> NDArray[np.intp]:
 
 
 FIRST = """
-import resource, sys, time
+import sys, time
 import numpy as np
 sys.path.insert(0, {here!r})
 from vectors import Ready
@@ -180,7 +180,7 @@ with SqliteStore({path!r}, create=False) as store:
     backend = EmbeddingBackend(store, Ready(np.load({questions!r})))
     backend.recall("0", 10)
     taken = time.process_time() - start, time.perf_counter() - wall
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+[peak] = [int(line.split()[1]) / 1000 for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(f"opening and the first recall {{taken[0]:.2f}} s of CPU, {{taken[1]:.2f}} s; the process's peak {{peak:.0f}} MB")
 """
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Answer": "choosing",
     "Backend": "protocols",
     "BadReply": "errors",
     "Blocker": "tell.brief",
@@ -85,6 +86,7 @@ _HOMES = {
 
 __all__ = [
     "LABEL_CLASSES",
+    "Answer",
     "Backend",
     "BadReply",
     "Blocker",
@@ -152,6 +154,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from experience.choosing import Answer
     from experience.episode import Cost, Episode
     from experience.errors import (
         BadReply,

@@ -4,8 +4,10 @@ All that can be made ready is made ready before the transaction begins, cutting 
 file should not wait for that. Nothing here commits.
 """
 
-import uuid
+import json
+from collections.abc import Sequence
 from datetime import datetime
+from secrets import token_hex
 from typing import NamedTuple
 
 from sqlite_utils import Database
@@ -13,6 +15,7 @@ from sqlite_utils import Database
 from experience import rows, writing
 from experience.episode import Episode, checked_moment, checked_name, moment_text
 from experience.errors import RunConflict, shown
+from experience.protocols import Label
 from experience.wordlists import Words
 
 
@@ -33,38 +36,86 @@ class Newcomer(NamedTuple):
     """The uid that was given; None when it gets a new one."""
     row: dict[str, object]
     words: Words
+    labels: Sequence[Label] = ()
+    """What is said of it, for `admit_all`."""
+    id: int | None = None
+    """The id that it would like to have."""
+
+
+class Taken(NamedTuple):
+    """Names in a namespace that newcomers cannot have as if nobody had them, expired episodes' too."""
+
+    uids: set[str]
+    run_ids: set[str]
+
+    def stand_in_the_way_of(self, new: Newcomer) -> bool:
+        """Whether it has to be looked at by itself."""
+        return new.uid in self.uids or new.episode.run_id in self.run_ids
+
+    def add(self, new: Newcomer) -> None:
+        """Those of one that was let in."""
+        if new.uid is not None:
+            self.uids.add(new.uid)
+        if new.episode.run_id is not None:
+            self.run_ids.add(new.episode.run_id)
 
 
 def prepare(
-    namespace: str, episode: Episode, uid: str | None, recorded_at: datetime, expires_at: datetime | None
+    namespace: str,
+    episode: Episode,
+    uid: str | None,
+    recorded_at: datetime,
+    expires_at: datetime | None,
+    *,
+    labels: Sequence[Label] = (),
+    id: int | None = None,
 ) -> Newcomer:
     """Check and cut everything. Raises InvalidInput for a blank uid and for naive times."""
-    row = rows.columns_of(episode) | {"namespace": namespace}
-    row["uid"] = uuid.uuid4().hex if uid is None else checked_name("uid", uid)
+    row = rows.columns_of(episode)
+    row["namespace"] = namespace
+    row["uid"] = token_hex(16) if uid is None else checked_name("uid", uid)
     row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
     row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
-    return Newcomer(episode, namespace, uid, row, writing.words_of(episode))
+    return Newcomer(episode, namespace, uid, row, writing.words_of(episode), labels, id)
 
 
-def admit(
-    db: Database,
-    new: Newcomer,
-    now: datetime,
-    *,
-    supersede: bool,
-    supersedes: str | None = None,
-    id: int | None = None,
-) -> Added:
-    """Insert it, unless it is known; what its run was told is noted. Raises RunConflict."""
-    added = _admitted(db, new, now, supersede=supersede, supersedes=supersedes, id=id)
+def taken(db: Database, namespace: str, newcomers: Sequence[Newcomer]) -> Taken:
+    """Which of the newcomers' names are there already."""
+    found = []
+    for column, names in (
+        ("uid", [new.uid for new in newcomers]),
+        ("run_id", [new.episode.run_id for new in newcomers]),
+    ):
+        sql = f"SELECT {column} FROM episodes WHERE namespace = ? AND {column} IN (SELECT value FROM json_each(?))"
+        wanted = json.dumps([name for name in names if name is not None], ensure_ascii=False)
+        found.append({name for (name,) in db.execute(sql, (namespace, wanted))})
+    return Taken(*found)
+
+
+def admit_all(db: Database, namespace: str, newcomers: Sequence[Newcomer], now: datetime) -> list[int]:
+    """Insert a namespace's newcomers with their labels, none of whose names are taken, nor had by two of them; their ids, ascending.
+
+    It does what `admit` does, in statements for all of them.
+    """
+    ids = writing.insert_episodes(
+        db, [new.row for new in newcomers], [new.words for new in newcomers], [new.id for new in newcomers]
+    )
+    writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True) if new.labels])
+    writing.note_all_told(
+        db, namespace, [run_id for new in newcomers if (run_id := new.episode.run_id) is not None], now
+    )
+    return ids
+
+
+def admit(db: Database, new: Newcomer, now: datetime, *, supersede: bool, supersedes: str | None = None) -> Added:
+    """Insert it, unless it is known; what its run was told is noted. Its labels are the caller's part. Raises RunConflict."""
+    added = _admitted(db, new, now, supersede=supersede, supersedes=supersedes)
     if new.episode.run_id is not None:
         writing.note_told(db, new.namespace, new.episode.run_id, now)
     return added
 
 
-def _admitted(
-    db: Database, new: Newcomer, now: datetime, *, supersede: bool, supersedes: str | None, id: int | None
-) -> Added:
+def _admitted(db: Database, new: Newcomer, now: datetime, *, supersede: bool, supersedes: str | None) -> Added:
     run_id = new.episode.run_id
     if new.uid is not None or run_id is not None:
         # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
@@ -79,7 +130,8 @@ def _admitted(
                 "older one if the run grew"
             )
         writing.unindex(db, new.namespace, [newest.id])
-    return Added(writing.insert_episode(db, new.row | {"id": writing.free_id(db, id)}, new.words), new=True)
+    [id] = writing.insert_episodes(db, [new.row], [new.words], [new.id])
+    return Added(id, new=True)
 
 
 class _Found(NamedTuple):

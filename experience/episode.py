@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200
 _LARGEST_INT = 2**63 - 1  # what a column holds
 _LARGEST_FLOAT = sys.float_info.max
 _DEEPEST = 100  # levels of meta: what nests deeper cannot be read again by whoever is deep in calls already
-_FOUNDING_FIELDS = ("situation", "tools", "outcome", "tags", "skills", "success")
+_FIELDS = {"situation", "tools", "outcome", "tags", "skills", "success", "run_id", "started_at", "cost", "meta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Cost:
         return {name: value for name, value in known if value is not None}
 
 
+_NO_COST = Cost()
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """One run: the situation faced, the tools called, the skills followed, how it ended.
@@ -80,7 +84,7 @@ class Episode:
     """The host's own name for the run; recording it twice is recording it once."""
     started_at: datetime | None = None
     """When the run began; aware, kept in UTC."""
-    cost: Cost = Cost()
+    cost: Cost = _NO_COST
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Anything else, as JSON; a copy of what was given, read-only at its top level."""
 
@@ -154,8 +158,7 @@ class Episode:
         meta = {} if data.get("meta") is None else data["meta"]
         if not isinstance(meta, Mapping):
             raise InvalidEpisode(f"meta is {type(meta).__name__}; it needs an object")
-        known = {*_FOUNDING_FIELDS, "run_id", "started_at", "cost", "meta"}
-        unknown = {key: value for key, value in data.items() if key not in known}
+        unknown = {key: value for key, value in data.items() if key not in _FIELDS}
         if twice := sorted(meta.keys() & unknown.keys()):
             raise InvalidEpisode(
                 f"{', '.join(map(shown, twice[:3]))} stands both in meta and beside it; keep one of the two"
@@ -190,7 +193,12 @@ class Episode:
 
 def moment_text(moment: datetime) -> str:
     """A moment as every file and column here holds it: ISO 8601, UTC, microseconds, so that text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return _utc_text(moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=256)  # what is recorded together is of one moment, and writing it takes longer than storing it
+def _utc_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def moment_from(value: object, name: str) -> datetime:
@@ -222,10 +230,11 @@ def checked_text(name: str, value: object) -> str:
         raise InvalidEpisode(f"{name} is {type(value).__name__}; it needs text")
     if "\0" in value:
         raise InvalidEpisode(f"{name} holds a NUL character at {value.index(chr(0))}; remove it")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidEpisode(f"{name} holds a lone surrogate at {error.start}; decode the text properly") from error
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidEpisode(f"{name} holds a lone surrogate at {error.start}; decode the text properly") from error
     return value
 
 
@@ -241,9 +250,10 @@ def _body(name: str, value: object) -> str:
 
 
 def _names(name: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if type(value) is not tuple and (isinstance(value, str) or not isinstance(value, Iterable)):
         raise InvalidEpisode(f"{name} is {shown(str(value))}; it needs a list of names")
-    return tuple(checked_text(f"an item of {name}", item) for item in value)
+    what = f"an item of {name}"
+    return tuple([checked_text(what, item) for item in value])
 
 
 def _list(name: str, value: object) -> tuple[str, ...]:
@@ -256,7 +266,7 @@ def _list(name: str, value: object) -> tuple[str, ...]:
 
 def _cost(value: object) -> Cost:
     if value is None:
-        return Cost()
+        return _NO_COST
     names = {part.name for part in fields(Cost)}
     if not isinstance(value, Mapping) or (value.keys() - names):
         raise InvalidEpisode(f"cost is {shown(str(value))}; it needs an object with some of {', '.join(sorted(names))}")
@@ -266,6 +276,8 @@ def _cost(value: object) -> Cost:
 def _frozen_json(meta: object) -> Mapping[str, Any]:
     if not isinstance(meta, Mapping):
         raise InvalidEpisode(f"meta is {type(meta).__name__}; it needs a mapping")
+    if not meta:
+        return MappingProxyType({})
     if odd := [key for key in meta if not isinstance(key, str)]:
         raise InvalidEpisode(f"meta has the key {odd[0]!r}; JSON needs text as keys")
     try:

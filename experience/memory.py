@@ -9,25 +9,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
+from experience.choosing import Answer, Choosing, Wishes, distinct, in_order
 from experience.echoes import without_recalled
 from experience.episode import Episode
 from experience.errors import InvalidInput
-from experience.protocols import Backend, Encoder, Filter, Label, Match, Progress, Record, VectorBackend, check_k
+from experience.protocols import Backend, Encoder, Filter, Hit, Label, Match, Progress, Record, VectorBackend, check_k
 from experience.store import SqliteStore
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_DEEPER = 10  # hits beyond those asked for, that what is weighed in beside likeness may bring up
+
 
 class Memory:
     """A store and the backend that ranks it. Usable from any thread; close it, or use it as a context manager."""
 
     def __init__(self, store: SqliteStore, backend: Backend) -> None:
+        from experience.backends.floor import floor_under
+
         self.store = store
         self.backend = backend
+        self._floor = floor_under(store, backend)
 
     @classmethod
     def open(
@@ -99,27 +105,55 @@ class Memory:
         """Take a label back: the one named, or the one that counts. It stays on record. Raises NotFound."""
         return self.store.withdraw(id, label_id, by, evidence)
 
-    def recall(
-        self, situation: str, k: int = 3, where: Filter = Filter(), *, min_score: float | None = None
-    ) -> list[Match]:
-        """At most k past runs that are similar to a situation, best first; with `min_score` only those that score as much.
+    def recall(self, situation: str, k: int = 3, where: Filter = Filter(), **wishes: Unpack[Wishes]) -> list[Match]:
+        """At most k past runs that are similar to a situation, best first; none when nothing is.
 
-        Only runs that pass `where` are ranked. Copies of one episode come once, as the newest of them. Text without a word
-        in it, and k = 0, give an empty list; what goes wrong is raised. Raises InvalidInput for a negative k and for a
-        `min_score` that is no number.
+        As `ask`, which also says what was left out.
+        """
+        return list(self.ask(situation, k, where, **wishes).matches)
+
+    def ask(self, situation: str, k: int = 3, where: Filter = Filter(), **wishes: Unpack[Wishes]) -> Answer:
+        """At most k past runs that are similar to a situation, best first, and what was left out.
+
+        Only runs that pass `where` are ranked. Copies of one episode come once, as the newest of them. What does not reach
+        the store's floor is left out and counted; `min_score` puts a score of your own in its place, and `floor=False`
+        nothing. `diverse` gives near copies once, `prefer_success` puts what worked first among about equals, and
+        `half_life` (days) what is fresh: they change the order by at most 0.1 and 0.05 of a score, never the score itself.
+        Text without a word in it, and k = 0, give nothing; what goes wrong is raised. Raises InvalidInput for a negative k
+        and for wishes that cannot be.
         """
         check_k(k)
-        if min_score is not None and not min_score == min_score:  # noqa: PLR0124 (not a number is not even itself)
-            raise InvalidInput("min_score is not a number; it needs one, about 0.2 to leave out what is foreign")
-        depth = k
+        choosing = Choosing(**wishes)
+        found, near = self._found(situation, k, where, choosing)
+        failures: list[Match] = []
+        if where.success and k and not found:
+            failures, _ = self._found(situation, k, replace(where, success=False), choosing)
+        return Answer(tuple(found), len(near), max((match.score for match in near), default=None), len(failures))
+
+    def _found(self, situation: str, k: int, where: Filter, choosing: Choosing) -> tuple[list[Match], list[Match]]:
+        """What is alike enough, and what of the k best is not."""
+        weighed = choosing.prefer_success or choosing.half_life is not None
+        depth = max(2 * k, k + _DEEPER) if weighed else k
         while True:
             hits = self.backend.recall(situation, depth, where)
             records = self.store.get_many([hit.id for hit in hits])
-            found = [Match(hit.score, hit.why, records[hit.id]) for hit in hits if hit.id in records]
-            distinct = _without_copies(found)
-            if len(distinct) >= k or len(hits) < depth:
-                return [match for match in distinct[:k] if min_score is None or match.score >= min_score]
+            found = [
+                (Match(hit.score, hit.why, records[hit.id]), fits)
+                for hit, fits in zip(hits, self._fits(situation, hits, choosing), strict=True)
+                if hit.id in records
+            ]
+            alike = in_order([match for match, fits in found if fits], choosing, self.store.now())
+            chosen = distinct(alike, diverse=choosing.diverse, most=k)
+            # What lies deeper is less alike than what is not alike enough.
+            if len(chosen) >= k or len(hits) < depth or len(alike) < len(found):
+                missed = distinct((match for match, fits in found if not fits), diverse=choosing.diverse, most=k)
+                return chosen, missed[: k - len(chosen)]
             depth *= 4
+
+    def _fits(self, situation: str, hits: Sequence[Hit], choosing: Choosing) -> list[bool]:
+        if choosing.min_score is not None:
+            return [hit.score >= choosing.min_score for hit in hits]
+        return self._floor.reached(situation, hits) if choosing.floor and hits else [True] * len(hits)
 
     def get(self, id: int) -> Record:
         """The record with this id. Raises NotFound."""
@@ -149,8 +183,13 @@ class Memory:
         return self.store.delete(*ids)
 
     def refresh(self, progress: Progress | None = None) -> int:
-        """Let the backend take in what was recorded since the last time; how many episodes that were."""
-        return self.backend.refresh(progress)
+        """Let the backend take in what was recorded since the last time; how many episodes that were.
+
+        The floor under what is similar is found out anew, and kept, when the store has twice as many as the last time.
+        """
+        taken = self.backend.refresh(progress)
+        self._floor.calibrate()
+        return taken
 
     def vectors(self) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
         """Ids of the runs that can be found, ascending, and the unit vectors of their situations, a row each.
@@ -160,11 +199,3 @@ class Memory:
         if not isinstance(self.backend, VectorBackend):
             raise InvalidInput("this needs vectors of situations; open the memory with the backend hybrid or embedding")
         return self.backend.vectors()
-
-
-def _without_copies(matches: Sequence[Match]) -> list[Match]:
-    """Each content once, in the place of its best copy, which among equals is the newest."""
-    first: dict[tuple[object, ...], Match] = {}
-    for match in matches:
-        first.setdefault(match.episode.content, match)
-    return list(first.values())

@@ -112,6 +112,10 @@ class Hit(NamedTuple):
     id: int
     score: float
     why: str
+    words: float | None = None
+    """The share of the question that its words are, where a backend that goes by more than one thing knows it."""
+    meaning: float | None = None
+    """The cosine, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

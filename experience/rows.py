@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 from experience.echoes import STRIPPED
@@ -82,15 +83,15 @@ def columns_of(episode: Episode) -> dict[str, object]:
         "run_id": episode.run_id,
         "situation": episode.situation,
         "outcome": episode.outcome,
-        "tools": _json(episode.tools),
-        "skills": _json(episode.skills),
-        "tags": _json(episode.tags),
+        "tools": _names_json(episode.tools),
+        "skills": _names_json(episode.skills),
+        "tags": _names_json(episode.tags),
         "started_at": None if episode.started_at is None else moment_text(episode.started_at),
         "steps": episode.cost.steps,
         "tokens": episode.cost.tokens,
         "seconds": episode.cost.seconds,
         "money": episode.cost.money,
-        "meta": _json(dict(episode.meta)),
+        "meta": json.dumps(dict(episode.meta), ensure_ascii=False, separators=(",", ":")) if episode.meta else "{}",
         "digest": digest_of(episode),
     }
 
@@ -101,10 +102,17 @@ def digest_of(episode: Episode) -> str:
     Not of success, which is what labels say, nor of when it began and what it cost: a run that is recorded a second time
     is seldom measured to the same microsecond.
     """
-    data = episode.to_json()
-    content = {key: data[key] for key in ("situation", "tools", "skills", "tags", "outcome")}
-    content["meta"] = {key: value for key, value in data.get("meta", {}).items() if key != STRIPPED}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    # As json.dumps writes an object of them with its keys sorted, put together by hand, which takes a third of the time.
+    meta = {key: value for key, value in episode.meta.items() if key != STRIPPED}
+    parts = {
+        "meta": json.dumps(meta, sort_keys=True) if meta else "{}",
+        "outcome": encode_basestring_ascii(episode.outcome),
+        "situation": encode_basestring_ascii(episode.situation),
+    }
+    for name, names in (("skills", episode.skills), ("tags", episode.tags), ("tools", episode.tools)):
+        parts[name] = f"[{', '.join(map(encode_basestring_ascii, names))}]"
+    content = ", ".join([f'"{name}": {part}' for name, part in parts.items()])
+    return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()
 
 
 def selection(namespace: str, now: datetime, where: Filter, *, indexed: bool) -> tuple[str, list[Any]]:
@@ -159,8 +167,8 @@ def named(where: Filter) -> list[tuple[str, tuple[str, ...]]]:
     return [("tools", where.tools), ("skills", where.skills), ("tags", where.tags)]
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _names_json(names: Sequence[str]) -> str:
+    return f"[{','.join(map(encode_basestring, names))}]" if names else "[]"
 
 
 def _moment(text: str | None) -> datetime | None:

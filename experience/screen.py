@@ -10,7 +10,6 @@ import unicodedata
 from typing import NamedTuple
 
 from experience.errors import shown
-from experience.masking import masked
 
 # Controls other than the line break, line separators, direction marks, overrides and isolates, tag characters.
 _HIDDEN = re.compile(
@@ -36,8 +35,8 @@ _UNSEEN_RUN = re.compile(
     f"[{_ALWAYS_UNSEEN}{_JOINERS}]*[{_ALWAYS_UNSEEN}][{_ALWAYS_UNSEEN}{_JOINERS}]*|[{_JOINERS}]{{2,}}|{_STRAY}"
 )
 
-_OVERRIDE = re.compile(
-    r"""(?ix)
+# The next three are compiled when something is first looked for (`re` remembers them): that takes as long as a whole query.
+_OVERRIDE = r"""(?ix)
     \b(?:ignore|disregard|forget|override|bypass|do\s+not\s+follow|don['’]t\s+follow)\s+(?:\w+\s+){0,4}?
         (?:previous|prior|above|earlier|preceding|system|developer|safety|security|your|other|existing)\s+(?:\w+\s+){0,3}?
         (?:instruction|prompt|rule|guideline|direction|message|polic|restriction|guardrail|training|context)\w*
@@ -58,17 +57,13 @@ _OVERRIDE = re.compile(
     | (?:पिछले|पिछली|ऊपर\s+के)\s+(?:\S+\s+){0,3}?(?:निर्देश|नियम)\S*\s+(?:\S+\s+){0,2}?(?:अनदेखा|नज़रअंदाज़|भूल)
     | (?:이전|위의?|기존)\s*(?:의\s*)?(?:모든\s*)?(?:지시|명령|규칙|지침)\S*\s*(?:\S+\s*){0,2}?무시
     """
-)
-_TOOL_CALL = re.compile(
-    r"""(?ix)
+_TOOL_CALL = r"""(?ixm)
     </?\s*(?:antml:)?(?:tool_?calls?|tool_?use|tool_?results?|function_?calls?|function_?results?|invoke|parameter|system(?:-reminder)?|assistant)\b[^>\n]{0,200}>
     | <\|[\w ]{1,40}\|> | \[/?INST\] | \[TOOL_(?:CALLS|RESULTS)\] | <</?SYS>>
     | "(?:tool_calls|function_call|tool_use_id|tool_call_id)"\s*: | "type"\s*:\s*"(?:tool_use|tool_call|function_call)" | <(?:start|end)_of_turn>
     | ^[ \t]*(?:\#{1,6}[ \t]*)?(?:assistant|human|developer)\s*:\s
-    """,
-    re.MULTILINE,
-)
-_URL = re.compile(
+    """
+_URL = (
     r"(?i)\b(?:https?|ftp|file|data|javascript|ssh|git)\s?:(?://|[a-z]+/[a-z0-9.+-]+[;,])\S+|\bwww\.\S+\.\S+"
     r"|\]\(\s?//\S+|\b(?:curl|wget|scp)\s+(?:-\S+\s+){0,5}[\w@-]+\.\S+"
 )
@@ -119,6 +114,8 @@ def hazards(text: str) -> tuple[Hazard, ...]:
     looks like a call of a tool or a turn of a conversation, addresses, secrets. Shapes, not meaning: it misses what is
     put in other words, and a person still has to read.
     """
+    from experience.masking import masked
+
     found = []
     seen = _UNSEEN.sub("", text)  # what hides between letters must not hide a sentence
     read = as_read(seen)
@@ -128,7 +125,7 @@ def hazards(text: str) -> tuple[Hazard, ...]:
         ("tool-call", _TOOL_CALL, read),
         ("url", _URL, seen),
     ):
-        if match := pattern.search(where):
+        if match := re.search(pattern, where):
             found.append(Hazard(kind, shown(visible(match.group().strip() or match.group()))))
     _, secrets = masked(seen)
     if secrets:

@@ -36,7 +36,7 @@ class SqliteFile:
         self.path = path if str(path) == _IN_MEMORY else Path(path).absolute()
         self._lock = threading.RLock()
         self._left_to_parent = False
-        self._connections = 1  # that it has had; after a fork it has another
+        self._connections, self._undone = 1, 0  # connections it has had, and writes that failed
         _watch_forks()
         with _opening:
             self._db: Database | None = connect(self.path, create=create)
@@ -72,12 +72,14 @@ class SqliteFile:
         Raises StoreError.
         """
         with self._database() as db:
-            if db.conn.in_transaction:
-                with db.atomic():  # a savepoint
+            # A savepoint inside a transaction.
+            whole = db.atomic() if db.conn.in_transaction else _transaction(db)
+            try:
+                with whole:
                     yield db
-            else:
-                with _transaction(db):
-                    yield db
+            except BaseException:
+                self._undone += 1
+                raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -92,11 +94,15 @@ class SqliteFile:
             finally:
                 db.execute("COMMIT")
 
-    def version(self) -> tuple[int, int, int]:
-        """Equal as long as nobody has changed the file, by this connection or another."""
+    def version(self) -> tuple[tuple[int, int], int, int]:
+        """Equal as long as nobody has changed the file, by this connection or another.
+
+        The first part is another once something that could be read by this connection was undone: then ids that were seen
+        may come again with other rows.
+        """
         with self._database() as db:
             [(others,)] = db.conn.execute("PRAGMA data_version").fetchall()
-            return self._connections, int(others), db.conn.total_changes
+            return (self._connections, self._undone), int(others), db.conn.total_changes
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -64,9 +64,9 @@ class SqliteStore(SqliteFile):
         unless `supersede`, or unless the newest version of the run has the uid `supersedes`: then it takes the older ones'
         place. A wished-for `id` is given when it is above every id that this file has ever given. Raises InvalidInput.
         """
-        new = prepare(self.namespace, episode, uid, recorded_at or self.now(), expires_at)
+        new = prepare(self.namespace, episode, uid, recorded_at or self.now(), expires_at, id=id)
         with self.write() as db:
-            added = admit(db, new, self.now(), id=id, supersede=supersede, supersedes=supersedes)
+            added = admit(db, new, self.now(), supersede=supersede, supersedes=supersedes)
             if labels := tuple(labels):
                 writing.insert_missing_labels(db, added.id, self.labels(added.id), labels)
         return added

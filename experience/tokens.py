@@ -16,12 +16,12 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 import Stemmer
 
 _LONGEST_CHUNK = 4096  # characters of one run of word characters and joints that are looked at
 _MOST_MARKS = 1000  # characters normalised at once: sorting the marks heaped on one letter takes their number squared
+_MOST_REMEMBERED = 50_000  # words whose tokens are kept
 _LONGEST = 64  # characters of one token; what is longer is data (base64, hashes joined), and its beginning will do
 
 _UNSPACED = (
@@ -73,7 +73,12 @@ _english = _English()
 
 def tokens(text: str) -> list[str]:
     """Every token of a text that is to be found, in order, repeats kept."""
-    return list(_tokens(text, asking=False))
+    return cut(text).split()
+
+
+def cut(text: str) -> str:
+    """The same, parted by single spaces."""
+    return " ".join(filter(None, map(_cuts.__getitem__, text.split())))  # no token reaches over white space
 
 
 def has_words(text: str) -> bool:
@@ -113,10 +118,22 @@ def _tokens(text: str, *, asking: bool) -> Iterator[str]:
         if match["run"]:
             yield from _run_tokens(match["run"], asking=asking)
         else:
-            chunk = match.group()[:_LONGEST_CHUNK]
-            # Words repeat and are worth remembering; what is longer than a word seldom comes again.
-            cut = _remembered_cut if len(chunk) <= _LONGEST else _cut
-            yield from cut(chunk, asking)
+            yield from _cut(match.group()[:_LONGEST_CHUNK], asking)
+
+
+class _Cuts(dict[str, str]):
+    """What is made of a word between white space. Words repeat; what is longer than a word seldom comes again."""
+
+    def __missing__(self, word: str) -> str:
+        made = " ".join(_tokens(word, asking=False))
+        if len(word) <= _LONGEST:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[word] = made
+        return made
+
+
+_cuts = _Cuts()
 
 
 def _normalised(text: str) -> str:
@@ -127,6 +144,8 @@ def _normalised(text: str) -> str:
 
 def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
     """A word alone; an identifier whole, by its words, and by the parts of those."""
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.isupper() or chunk.istitle()):
+        return (_normal(chunk),)
     folded = _ACCENTED.sub(_plain_letter, chunk)
     parts = [folded, folded.lstrip("-"), *re.split(r"[/\\:=@]+", folded)]
     for piece in _PIECE.findall(folded):
@@ -135,9 +154,6 @@ def _cut(chunk: str, asking: bool) -> tuple[str, ...]:
     if asking:
         parts = [part for part in parts if len(part) > 1] or parts
     return tuple(token for token in dict.fromkeys(map(_normal, parts)) if token)
-
-
-_remembered_cut = lru_cache(maxsize=50_000)(_cut)
 
 
 def _normal(word: str) -> str:

@@ -1,31 +1,35 @@
 """Episodes into and out of JSON Lines, so that a store can move, be backed up, be merged, and lose nothing.
 
-A line is an episode's JSON (`Episode.to_json`). What the store knows beside it (uid, id, times, every label, withdrawn ones
-too) stands under one key, `hardwon`, so that it collides with nobody's own keys; a line without that key comes from
-elsewhere and is recorded as new. That key is believed: whoever reads a stranger's file says `foreign`, and it is not.
-Reading a file twice records it once: a line is known again by its uid, by its run_id, or else by its content and how
-often it stood in the file before.
+A line (`experience.lines`) without the key `hardwon` comes from elsewhere and is recorded as new. That key is believed:
+whoever reads a stranger's file says `foreign`, and it is not. Reading a file twice records it once: a line is known again
+by its uid, by its run_id, or else by its content and how often it stood in the file before. Lines are read, checked and cut
+many at a time, and written in one transaction.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
-from experience.admission import Added
+from experience.admission import Added, Newcomer, admit_all, prepare, taken
 from experience.echoes import STRIPPED, without_recalled
-from experience.episode import Episode, checked_text, moment_from, moment_text
-from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError, shown
-from experience.protocols import Label, Record, Withdrawal
+from experience.episode import Episode
+from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError
+from experience.lines import KEY, beside, content_uid, line_of, parsed
+from experience.protocols import Label
 from experience.store import SqliteStore
 from experience.text import parse, parse_founding
 
-KEY = "hardwon"
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
-_BATCH = 500  # lines in a transaction; what a kill can cost, and is read again
+_BATCH = 1_250  # lines in a transaction; what a kill can cost, and is read again
+_LARGEST_BATCH = (
+    4_000_000  # characters of a batch from which on it is whole: a few long lines are as much as many short ones
+)
 
 
 class BadLine(NamedTuple):
@@ -59,7 +63,7 @@ def export_lines(store: SqliteStore) -> Iterator[str]:
     while page := store.history(after=last):
         for record, labels in page:
             run_id = record.episode.run_id
-            yield json.dumps(_line(record, labels, versions.get(run_id or "")), ensure_ascii=False)
+            yield json.dumps(line_of(record, labels, versions.get(run_id or "")), ensure_ascii=False)
             if run_id is not None:
                 versions[run_id] = record.uid
         if page[-1][0].id <= last:
@@ -86,18 +90,16 @@ def import_lines(
     """
     Label(0, True, kind, by, "", store.now())  # refused at once, not at every line
     reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by)
-    if strict:
-        waiting = list(enumerate(lines, 1))  # all of it before the transaction: nobody is to wait for a slow source
-        with store.write():
-            for number, line in waiting:
-                if bad := reader.take(number, line):
-                    raise InvalidEpisode(f"line {number}: {bad.reason}; nothing of it was imported")
-    else:
-        numbered = enumerate(lines, 1)
-        while batch := list(islice(numbered, _BATCH)):
-            with store.write():
-                for number, line in batch:
-                    reader.take(number, line)
+    if not strict:
+        for batch in _batches(lines):
+            reader.take(batch)
+        return reader.done()
+    waiting = list(lines)  # all of it before the transaction: nobody is to wait for a slow source
+    with store.write():
+        for batch in _batches(waiting):
+            reader.take(batch)
+            for bad in reader.done().bad:
+                raise InvalidEpisode(f"line {bad.number}: {bad.reason}; nothing of it was imported")
     return reader.done()
 
 
@@ -143,8 +145,17 @@ def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str) -
     return Imported(int(added.new), int(not added.new), _stripped(episode, clean), guesses=guesses)
 
 
+class _Ready(NamedTuple):
+    """A line that was read and cut, and how to record it where it meets others."""
+
+    number: int
+    new: Newcomer
+    stripped: int
+    record: Callable[[], Added]
+
+
 class _Reader:
-    """Takes lines one by one and counts."""
+    """Takes lines, many at a time, and counts."""
 
     def __init__(self, store: SqliteStore, *, foreign: bool, supersede: bool, kind: str, by: str) -> None:
         self._store = store
@@ -154,33 +165,64 @@ class _Reader:
         self._counts = {"new": 0, "known": 0, "stripped": 0}
         self._bad: list[BadLine] = []
 
-    def take(self, number: int, line: bytes | str) -> BadLine | None:
-        """Record a line, or say what is bad about it."""
-        if not line.strip():
-            return None
-        try:
-            added = self._record(_parsed(line))
-        except (InvalidInput, RunConflict) as error:
-            self._bad.append(BadLine(number, str(error)))
-            return self._bad[-1]
-        self._counts["new" if added.new else "known"] += 1
-        return None
+    def take(self, lines: Iterable[tuple[int, bytes | str]]) -> None:
+        """Record lines, each with its number, in their order and in one transaction; bad ones are left out and noted.
+
+        Those that meet nobody are written together; one that has a name of another, here or further up, by itself.
+        """
+        now = self._store.now()
+        ready = [one for number, line in lines if line.strip() and (one := self._ready(number, line, now))]
+        with self._store.write() as db:
+            names = taken(db, self._store.namespace, [line.new for line in ready])
+            alone: list[Newcomer] = []
+            for line in ready:
+                if names.stand_in_the_way_of(line.new):
+                    admit_all(db, self._store.namespace, alone, now)
+                    alone = []
+                    self._record(line)
+                else:
+                    alone.append(line.new)
+                    self._counts["new"] += 1
+                    self._counts["stripped"] += line.stripped
+                names.add(line.new)
+            admit_all(db, self._store.namespace, alone, now)
 
     def done(self) -> Imported:
         """What was done so far."""
-        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(self._bad))
+        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(sorted(self._bad)))
 
-    def _record(self, data: dict[str, Any]) -> Added:
-        ours = data.get(KEY)
+    def _record(self, line: _Ready) -> None:
+        try:
+            added = line.record()
+        except (InvalidInput, RunConflict) as error:
+            self._bad.append(BadLine(line.number, str(error)))
+            return
+        self._counts["new" if added.new else "known"] += 1
+        self._counts["stripped"] += line.stripped
+
+    def _ready(self, number: int, line: bytes | str, now: datetime) -> _Ready | None:
+        try:
+            return self._read(number, parsed(line), now)
+        except InvalidInput as error:
+            self._bad.append(BadLine(number, str(error)))
+            return None
+
+    def _read(self, number: int, data: dict[str, Any], now: datetime) -> _Ready:
+        store, ours = self._store, data.get(KEY)
         exported = ours if isinstance(ours, dict) and "uid" in ours else None
-        episode = Episode.from_json({key: value for key, value in data.items() if exported is None or key != KEY})
+        told = data if exported is None else {key: value for key, value in data.items() if key != KEY}
+        episode = Episode.from_json(told)
         if exported is not None and not self._foreign:
-            return _restore(self._store, episode, exported)
+            how = beside(exported)
+            names = how["uid"], how["recorded_at"], how["expires_at"]
+            new = prepare(store.namespace, episode, *names, labels=how["labels"], id=how["id"])
+            return _Ready(number, new, 0, partial(store.add, episode, **how))
         clean = without_recalled(episode)
-        uid = None if episode.run_id else _content_uid(data, self._seen)
-        added = self._store.record(clean, uid=uid, **self._how)
-        self._counts["stripped"] += _stripped(episode, clean)
-        return added
+        uid = None if episode.run_id else content_uid(data, self._seen)
+        says = clean.success is not None
+        labels = [Label(0, clean.succeeded, self._how["kind"], self._how["by"], "", now)] if says else []
+        new = prepare(store.namespace, clean, uid, now, None, labels=labels)
+        return _Ready(number, new, _stripped(episode, clean), partial(store.record, clean, uid=uid, **self._how))
 
 
 def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:
@@ -193,77 +235,18 @@ def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:
     return parse_founding(text)
 
 
-def _line(record: Record, labels: Iterable[Label], supersedes: str | None) -> dict[str, Any]:
-    ours: dict[str, Any] = {"uid": record.uid, "id": record.id, "recorded_at": moment_text(record.recorded_at)}
-    if record.expires_at is not None:
-        ours["expires_at"] = moment_text(record.expires_at)
-    if supersedes is not None:
-        ours["supersedes"] = supersedes
-    ours["labels"] = [label.to_json() for label in labels]
-    return {**record.episode.to_json(), KEY: ours}
-
-
-def _parsed(line: bytes | str) -> dict[str, Any]:
-    try:
-        data = json.loads(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
-    except UnicodeDecodeError as error:
-        raise InvalidEpisode(f"not UTF-8: {error.reason} at byte {error.start}") from error
-    except RecursionError as error:
-        raise InvalidEpisode("not JSON that can be read: nested too deeply") from error
-    except ValueError as error:
-        raise InvalidEpisode(f"not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise InvalidEpisode(f"got {type(data).__name__}; an episode is a JSON object")
-    return data
+def _batches(lines: Iterable[bytes | str]) -> Iterator[list[tuple[int, bytes | str]]]:
+    batch: list[tuple[int, bytes | str]] = []
+    size = 0
+    for number, line in enumerate(lines, 1):
+        batch.append((number, line))
+        size += len(line)
+        if len(batch) == _BATCH or size >= _LARGEST_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _stripped(before: Episode, after: Episode) -> int:
     return 0 if after is before else int(after.meta[STRIPPED])
-
-
-def _restore(store: SqliteStore, episode: Episode, ours: dict[str, Any]) -> Added:
-    """Put back a record that was exported: as it was, not as if it were new."""
-    id, labels, supersedes = ours.get("id"), ours.get("labels", []), ours.get("supersedes")
-    if not (id is None or type(id) is int):
-        raise InvalidEpisode(f"{KEY}.id is {shown(str(id))}; it needs a whole number")
-    if not isinstance(labels, list):
-        raise InvalidEpisode(f"{KEY}.labels is {shown(str(labels))}; it needs a list")
-    expires_at = ours.get("expires_at")
-    return store.add(
-        episode,
-        supersedes=None if supersedes is None else checked_text(f"{KEY}.supersedes", supersedes),
-        labels=[_label_from_json(item) for item in labels],
-        uid=checked_text(f"{KEY}.uid", ours["uid"]),
-        id=id,
-        recorded_at=moment_from(ours.get("recorded_at"), f"{KEY}.recorded_at"),
-        expires_at=None if expires_at is None else moment_from(expires_at, f"{KEY}.expires_at"),
-    )
-
-
-def _label_from_json(data: object) -> Label:
-    if not isinstance(data, dict):
-        raise InvalidEpisode(f"a label is {shown(str(data))}; it needs an object")
-    label = Label(
-        id=0,
-        value=data.get("value"),  # type: ignore[arg-type]  # Label checks it
-        kind=data.get("class", ""),
-        by=data.get("by", ""),
-        evidence=data.get("evidence", ""),
-        at=moment_from(data.get("at"), "a label's at"),
-    )
-    taken = data.get("withdrawn")
-    if taken is None:
-        return label
-    if not isinstance(taken, dict):
-        raise InvalidEpisode(f"withdrawn is {shown(str(taken))}; it needs an object")
-    at = moment_from(taken.get("at"), "withdrawn.at")
-    by, evidence = (checked_text(f"withdrawn.{name}", taken.get(name, "")) for name in ("by", "evidence"))
-    return replace(label, withdrawal=Withdrawal(by, evidence, at))
-
-
-def _content_uid(data: dict[str, Any], seen: Counter[str]) -> str:
-    """Names a line by its content (success aside, which may be said later) and its occurrence among equal ones."""
-    content = {key: value for key, value in data.items() if key != "success"}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
-    seen[digest] += 1
-    return f"line-{digest}-{seen[digest]}"

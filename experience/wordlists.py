@@ -177,7 +177,8 @@ def without(block: Block, gone: Mapping[str, Sequence[int]]) -> Block | None:
 def _counts(ends: Sequence[int]) -> "NDArray[np.int64]":
     import numpy as np
 
-    return np.ediff1d(np.array([0, *ends], dtype=np.int64))
+    bounds = np.array([0, *ends], dtype=np.int64)
+    return np.asarray(bounds[1:] - bounds[:-1])
 
 
 def _lists(

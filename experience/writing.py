@@ -8,40 +8,62 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 
 from sqlite_utils import Database
 
 from experience import postings, rows
 from experience.episode import Episode, checked_text, moment_text
 from experience.protocols import Label, Withdrawal
-from experience.tokens import tokens
+from experience.tokens import cut
 from experience.wordlists import Words
 
 _NAMED = ("tools", "skills", "tags")
 _NAMES = " UNION ALL ".join(
-    f"SELECT e.namespace, '{kind}', n.value, e.id FROM episodes e, json_each(e.{kind}) n WHERE e.id = ?"
+    f"SELECT e.namespace, '{kind}', n.value, e.id FROM episodes e, json_each(e.{kind}) n WHERE e.id BETWEEN ? AND ?"
     for kind in _NAMED
 )
-"""The rows of `names` that belong to an episode, which is asked for once for each kind."""
+"""The rows of `names` that belong to episodes, from one id to another; each kind asks for both (see `_span`)."""
+_INSERT_NAMES = f"INSERT OR IGNORE INTO names {_NAMES}"
 
 _LARGEST_WISH = 2**53  # ids go on above a wished-for one; one near the end of the range would leave no room
 
+_INSERT_LABEL = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_TELLINGS = """
+    INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
+    SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
+    FROM json_each(?) run JOIN receipts r ON r.namespace = ? AND r.run_id = run.value
+    JOIN json_each(r.contents, '$.learnings') told
+    JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
+    ORDER BY run.key, l.id
+"""
 
-def insert_episode(db: Database, row: dict[str, object], words: Words) -> int:
-    """Write the row, and what recall reads of it; the id."""
-    marks = ", ".join("?" * len(row))
-    cursor = db.execute(f"INSERT INTO episodes ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-    id = int(cursor.lastrowid or 0)
-    index(db, str(row["namespace"]), id, words)
-    return id
+
+def insert_episodes(
+    db: Database, values: Sequence[dict[str, object]], words: Sequence[Words], wanted: Sequence[int | None]
+) -> list[int]:
+    """Write rows of one namespace that have the same columns, and the index's rows with them; their ids, ascending.
+
+    Each gets the id that it wants, if that is above every id ever given, and else the next one.
+    """
+    if not values:
+        return []
+    ids = _free_ids(db, wanted)
+    sql = f"INSERT INTO episodes (id, {', '.join(values[0])}) VALUES (?{', ?' * len(values[0])})"
+    db.conn.executemany(sql, [(id, *row.values()) for id, row in zip(ids, values, strict=True)])
+    postings.add(db, str(values[0]["namespace"]), list(zip(ids, words, strict=True)))
+    db.execute(_INSERT_NAMES, _span(ids[0], ids[-1]))  # no other row is among them: they are above all that were there
+    return ids
 
 
-def free_id(db: Database, wanted: int | None) -> int | None:
-    """The wanted id if it is above every id ever given, else None, which lets SQLite give the next one."""
-    if wanted is None or wanted > _LARGEST_WISH:
-        return None
-    highest = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'episodes'").fetchall()
-    return wanted if wanted > (highest[0][0] if highest else 0) else None
+def _free_ids(db: Database, wanted: Sequence[int | None]) -> list[int]:
+    given = "SELECT seq FROM sqlite_sequence WHERE name = 'episodes' UNION ALL SELECT max(id) FROM episodes"
+    [(last,)] = db.execute(f"SELECT coalesce(max(seq), 0) FROM ({given})").fetchall()
+    ids = []
+    for wish in wanted:
+        last = wish if wish is not None and last < wish <= _LARGEST_WISH else last + 1
+        ids.append(last)
+    return ids
 
 
 def drop(db: Database, namespace: str, ids: Sequence[int], now: datetime) -> None:
@@ -73,7 +95,9 @@ def drop_expired(db: Database, namespace: str, now: datetime, condition: str = "
     """Delete what has expired (among those that meet the condition), and with it older versions; how many records."""
     sql = f"SELECT id FROM episodes WHERE namespace = ? AND expires_at <= ? AND {condition}"
     ids = [id for (id,) in db.execute(sql, (namespace, moment_text(now), *parameters))]
-    gone = with_older_versions(db, namespace, ids) if ids else []
+    if not ids:
+        return 0
+    gone = with_older_versions(db, namespace, ids)
     drop(db, namespace, gone, now)
     return len(gone)
 
@@ -92,14 +116,17 @@ def with_older_versions(db: Database, namespace: str, ids: Sequence[int]) -> lis
 def words_of(episode: Episode) -> Words:
     """What the keyword index keeps of an episode. To be cut before a transaction begins: long texts take their time."""
     names = " ".join((*episode.tools, *episode.skills, *episode.tags))
-    situation, outcome, named = (" ".join(tokens(text)) for text in (episode.situation, episode.outcome, names))
-    return situation, outcome, named
+    return cut(episode.situation), cut(episode.outcome), cut(names)
 
 
 def index(db: Database, namespace: str, id: int, words: Words) -> None:
     """Let an episode be found, by its words and by the names of its tools, skills and tags."""
-    postings.add(db, namespace, id, words)
-    db.execute(f"INSERT OR IGNORE INTO names {_NAMES}", (id,) * len(_NAMED))
+    postings.add(db, namespace, [(id, words)])
+    db.execute(_INSERT_NAMES, _span(id, id))
+
+
+def _span(first: int, last: int) -> tuple[int, ...]:
+    return (first, last) * len(_NAMED)
 
 
 def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
@@ -107,7 +134,7 @@ def unindex(db: Database, namespace: str, ids: Sequence[int]) -> None:
     if ids:
         postings.remove(db, ids)
         each = [(id,) for id in ids]
-        named = [name for id in ids for name in db.execute(_NAMES, (id,) * len(_NAMED))]
+        named = [name for id in ids for name in db.execute(_NAMES, _span(id, id))]
         db.conn.executemany("DELETE FROM names WHERE namespace = ? AND kind = ? AND name = ? AND episode_id = ?", named)
         _drop_codes(db, ids)
         db.conn.executemany("DELETE FROM vectors WHERE episode_id = ?", each)
@@ -138,21 +165,35 @@ def _drop_codes(db: Database, ids: Sequence[int]) -> None:
 
 def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:
     """A run has been recorded: write that it was told what its receipts say, each learning once."""
-    sql = """
-        INSERT OR IGNORE INTO tellings (learning_id, event_id, namespace, run_id, at)
-        SELECT l.id, (SELECT max(id) FROM learning_events WHERE learning_id = l.id), r.namespace, r.run_id, ?
-        FROM receipts r JOIN json_each(r.contents, '$.learnings') told
-        JOIN learnings l ON l.id = json_extract(told.value, '$.id') AND l.namespace = r.namespace
-        WHERE r.namespace = ? AND r.run_id = ? ORDER BY l.id
-    """
-    db.execute(sql, (moment_text(now), namespace, run_id))
+    note_all_told(db, namespace, [run_id], now)
+
+
+def note_all_told(db: Database, namespace: str, run_ids: Sequence[str], now: datetime) -> None:
+    """The same of several runs, in their order."""
+    db.execute(_INSERT_TELLINGS, (moment_text(now), json.dumps(run_ids, ensure_ascii=False), namespace))
 
 
 def insert_label(db: Database, episode_id: int, label: Label) -> int:
     """Write a statement; its number. `settle` is still to be called."""
-    row = (episode_id, int(label.value), label.kind, label.by, label.evidence, moment_text(label.at))
-    sql = "INSERT INTO labels (episode_id, value, class, by, evidence, at) VALUES (?, ?, ?, ?, ?, ?)"
-    return int(db.execute(sql, row).lastrowid or 0)
+    return int(db.execute(_INSERT_LABEL, _label_row(episode_id, label)).lastrowid or 0)
+
+
+def insert_first_labels(db: Database, said: Iterable[tuple[int, Sequence[Label]]]) -> None:
+    """Write what is said of episodes of which nothing was said before, in their order, and work out which label counts."""
+    for alone, group in groupby(said, lambda item: len(item[1]) == 1 and item[1][0].withdrawal is None):
+        if alone:
+            _insert_only_labels(db, [(id, label) for id, [label] in group])
+        else:
+            for id, labels in group:
+                insert_missing_labels(db, id, (), labels)
+
+
+def _insert_only_labels(db: Database, said: Sequence[tuple[int, Label]]) -> None:
+    """The only statement about an episode is the one that counts."""
+    [(last,)] = db.execute("SELECT coalesce(max(id), 0) FROM labels").fetchall()
+    db.conn.executemany(_INSERT_LABEL, [_label_row(id, label) for id, label in said])
+    sql = "INSERT INTO verdicts (episode_id, success, label_id) SELECT episode_id, value, id FROM labels WHERE id > ?"
+    db.execute(sql, (last,))
 
 
 def insert_withdrawal(db: Database, episode_id: int, label_id: int, kind: str, withdrawal: Withdrawal) -> None:
@@ -178,6 +219,10 @@ def settle(db: Database, episode_id: int) -> None:
     """Work out anew which label counts."""
     db.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
     db.execute(rows.INSERT_VERDICT, (episode_id,))
+
+
+def _label_row(episode_id: int, label: Label) -> tuple[object, ...]:
+    return episode_id, int(label.value), label.kind, label.by, label.evidence, moment_text(label.at)
 
 
 def _statement(label: Label) -> tuple[object, ...]:

@@ -50,6 +50,14 @@ def test_quality_is_measured_on_the_sample_where_there_is_no_real_data(tmp_path)
     assert {row["data"] for row in json.loads(done.stdout)["rows"]} == {"data"}
 
 
+def test_abstention_is_measured_on_the_sample_where_there_is_no_real_data(tmp_path):
+    done = script("quality.py", "--data", tmp_path / "nothing", "--part", "abstention", "--backend", "keyword")
+    lines = done.stdout.splitlines()
+
+    assert [line.split(":")[0] for line in lines[1:]] == [f"data, {size}, keyword" for size in (5, 20, 100, 120)]
+    assert all(float(line.split("lost ")[1].split()[0]) < 2 for line in lines[1:])
+
+
 def test_latency_is_measured_at_the_sizes_named():
     done = script("latency.py", "--sizes", "60", "--queries", "3", "--json")
 
@@ -74,3 +82,21 @@ def test_compaction_is_measured_next_to_writing_json():
     assert [row["name"].split()[0] for row in figures["rows"]] == ["json.dumps", *["compact,"] * 4]
     assert figures["rows"][0]["ratio"] == 1
     assert "times json.dumps" in script("exchange.py", "--size", "40000", "--rounds", "1").stdout
+
+
+def test_encoding_is_measured_beside_sentence_transformers(tmp_path):
+    done = script("encoding.py", "--data", tmp_path / "nothing", "--texts", "6", "--rounds", "1", "--no-cold", "--json")
+    figures = json.loads(done.stdout)
+
+    assert "the texts are made up" in done.stderr
+    assert [row["name"].split()[0] for row in figures["rows"][:2]] == ["SentenceTransformer.encode,", "MiniLM"]
+    assert min(row["cosine"] for row in figures["rows"]) > 0.999
+
+
+def test_import_is_measured_next_to_sqlite_alone():
+    [named, unnamed] = json.loads(script("bulk.py", "--sizes", "40", "--json").stdout)
+
+    assert (named["run_id"], unnamed["run_id"]) == (True, False)
+    assert next(iter(named["per_second"])) == "executemany and a trigger"
+    assert len(named["per_second"]) == 5
+    assert "| import_lines |" in script("bulk.py", "--sizes", "40", "--no-loop").stdout

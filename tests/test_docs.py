@@ -50,9 +50,9 @@ def test_shell_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
     assert ran >= 12
 
 
-@pytest.mark.parametrize("name", main.commands)
+@pytest.mark.parametrize("name", main.list_commands(None))
 def test_every_command_has_a_section_with_every_option_and_a_help(name):
-    command = main.commands[name]
+    command = main.get_command(None, name)
     [section] = re.findall(rf"^### experience {name}\b.*?(?=^##)", README, re.MULTILINE | re.DOTALL)
     documented(name, command, section)
     for under, part in getattr(command, "commands", {}).items():

@@ -1,5 +1,6 @@
 """The packaged model: checked, the same in numpy as in torch, and not blind to the end of a long text."""
 
+import functools
 import json
 import shutil
 import subprocess
@@ -7,12 +8,14 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from experience import EncoderError, Episode, Memory
 from experience.backends import minilm as minilm_module
 from experience.backends import open_backend
-from experience.backends.encoders import MiniLM, SentenceTransformerEncoder, load_model, open_encoder, split
+from experience.backends.encoders import MiniLM, SentenceTransformerEncoder, _batches, load_model, open_encoder, split
 from experience.backends.minilm import WINDOW, check_weights, model_folder, open_tokenizer
 
 SAMPLE = [
@@ -27,9 +30,14 @@ SAMPLE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def minilm():
+@functools.cache
+def _minilm():
     return MiniLM()
+
+
+@pytest.fixture
+def minilm():
+    return _minilm()
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +57,55 @@ def test_the_numpy_forward_pass_equals_sentence_transformers(minilm, plain):
     assert (ours * expected).sum(axis=1).min() > 1 - 1e-4
 
 
-def test_many_texts_take_the_other_road_to_the_same_vectors(minilm, monkeypatch):
-    few = minilm.encode(SAMPLE)
-    monkeypatch.setattr("experience.backends.encoders._FEW", 0)
-    many = MiniLM().encode(SAMPLE)
+def test_many_texts_come_out_in_order_as_sentence_transformers_has_them(minilm, plain, shared):
+    lines = (shared / "episodes" / "tau_airline_gpt4o.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["situation"] for line in lines[:60]] + SAMPLE
 
-    assert (few * many).sum(axis=1).min() > 1 - 1e-4
+    ours = minilm.encode(texts)
+
+    assert (ours * plain.encode(texts, normalize_embeddings=True)).sum(axis=1).min() > 1 - 1e-5
+
+
+@given(st.lists(st.sampled_from(["", "a", "deploy the site", "why? " * 40, "w " * 400, "重启k8s集群"]), max_size=12))
+@settings(max_examples=15, deadline=None)
+def test_a_text_has_the_same_vector_whatever_stands_beside_it(texts):
+    encoder = _minilm()
+    together = encoder.encode(texts)
+
+    assert together.shape == (len(texts), 384)
+    for text, vector in zip(texts, together, strict=True):
+        assert vector @ encoder.encode([text])[0] > 1 - 1e-5
+
+
+def test_equal_texts_are_embedded_once(minilm, monkeypatch):
+    rows = []
+    engine = minilm._engine(1)
+    monkeypatch.setattr(minilm, "_engine", lambda _: lambda ids, mask: (rows.append(len(ids)), engine(ids, mask))[1])
+    vectors = minilm.encode(["a", "b", "a"] * 50)
+
+    assert sum(rows) == 2
+    assert (vectors[0::3] == vectors[2::3]).all()
+    assert not (vectors[0] == vectors[1]).all()
+
+
+def test_no_batch_holds_more_than_it_should_and_each_part_is_in_one():
+    parts = [[0] * length for length in (3, 256, 7, 256, 256, 200, 3, 3, 600)]
+    batches = list(_batches(parts))
+
+    assert sorted(at for batch in batches for at in batch) == list(range(len(parts)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(len(parts[at]) for at in batch) <= 512
+
+
+def test_weights_laid_out_anew_give_the_same_vectors():
+    encoder = MiniLM()
+    first = encoder.encode(SAMPLE)
+    layers = encoder._forward._layers
+    for _ in range(3):
+        again = encoder.encode(SAMPLE)
+
+    assert encoder._forward._layers is not layers
+    assert (first * again).sum(axis=1).min() > 1 - 1e-6
 
 
 def test_embedding_recall_gives_the_top_ten_of_a_plain_script(store, minilm, plain):
@@ -168,13 +219,13 @@ OFFLINE = """
 import socket
 def refuse(*_): raise AssertionError("a connection was tried")
 socket.socket.connect = socket.socket.connect_ex = socket.create_connection = socket.getaddrinfo = refuse
-from experience.backends import encoders
-encoders._FEW = 0  # the road through sentence-transformers
+from experience.backends import encoders, minilm
 print(encoders.MiniLM().encode(["deploy"]).shape)
+print(encoders.SentenceTransformerEncoder(str(minilm.model_folder())).encode(["deploy"]).shape)
 """
 
 
 def test_loading_the_model_needs_no_network_and_prints_nothing():
     done = subprocess.run([sys.executable, "-c", OFFLINE], capture_output=True, text=True, check=False)
 
-    assert (done.stdout, done.stderr, done.returncode) == ("(1, 384)\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("(1, 384)\n(1, 384)\n", "", 0)

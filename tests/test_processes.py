@@ -64,6 +64,34 @@ def test_processes_that_open_a_fresh_file_together_all_get_it(tmp_path):
             assert store.count() == EIGHT
 
 
+READ_THEN_WRITE = """
+import sys
+from experience import Episode, SqliteStore
+path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with SqliteStore(path) as store:
+    for number in range(count):
+        store.record(Episode("the run that all of them know", f"{name} {number}", run_id="shared"), supersede=True)
+        with store.write():
+            told = int(store.setting("told") or 0)
+            store.set_setting("told", str(told + 1))
+        store.add_label(1, number % 2 == 0, "host", name)
+"""
+
+
+def test_four_processes_that_read_before_they_write_are_never_told_that_it_is_locked(path):
+    with SqliteStore(path) as store:
+        store.record(Episode("labelled by all", "o"))
+    workers = [python(READ_THEN_WRITE, path, name, 100) for name in "abcd"]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=240)
+        assert (worker.returncode, errors) == (0, "")
+
+    with SqliteStore(path) as store:
+        assert store.setting("told") == "400"
+        assert (store.total(), store.count()) == (401, 2)
+        assert len(store.labels(1)) == 400
+
+
 IMPORT = """
 import sys, time
 from experience import SqliteStore

@@ -23,7 +23,7 @@ LAYERS = [
     {"text"},
     {"protocols", "tokens", "migrations"},
     {"wordlists"},
-    {"schema", "recalled", "testing"},
+    {"schema", "recalled", "testing", "lines", "choosing"},
     {"echoes"},
     {"rows", "postings"},
     {"sqlite_file", "writing"},

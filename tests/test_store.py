@@ -715,3 +715,33 @@ def test_the_same_run_told_with_and_without_its_brief_is_the_same(store):
     first = store.record(without_recalled(Episode(brief + "s", "o", run_id="r")))
 
     assert store.record(Episode("s", "o", run_id="r")) == (first.id, False)
+
+
+def test_every_write_begins_by_taking_the_file(store, clock):
+    from experience.transfer import export_lines, import_lines
+
+    said = []
+    store._db.conn.set_trace_callback(said.append)
+    first = store.record(Episode("s", "o", run_id="r", success=True)).id
+    store.record(Episode("s", "more", run_id="r"), supersede=True)
+    store.withdraw(first)
+    store.add_label(first, False, "human")
+    store.record(Episode("gone", "o"), expires_at=clock())
+    store.set_setting("key", "value")
+    import_lines(store, [*export_lines(store), '{"situation": "t", "tools": [], "outcome": "o"}'])
+    store.rebuild()
+    store.delete_expired()
+    store.delete(first + 1)
+    store.compact()
+    store.delete_namespace()
+
+    inside, writes = False, 0
+    for statement in said:
+        word = statement.split()[0].upper()
+        if word == "BEGIN":
+            assert statement == "BEGIN IMMEDIATE"
+        inside = word == "BEGIN" or (inside and word not in {"COMMIT", "ROLLBACK"})
+        if word in {"INSERT", "DELETE", "UPDATE", "SAVEPOINT"}:
+            assert inside, statement
+            writes += 1
+    assert writes > 30

@@ -2,14 +2,18 @@
 
 import io
 import json
+import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import episodes
 
-from experience import Cost, Episode, InvalidEpisode, InvalidInput, SqliteStore
+from experience import Cost, Episode, InvalidEpisode, InvalidInput, SqliteStore, transfer
+from experience.testing import Clock
 from experience.transfer import export_lines, import_file, import_lines
 
 
@@ -380,3 +384,79 @@ def test_a_verdict_that_a_text_has_gained_is_a_label(store):
 
     [record] = store.records()
     assert record.episode.success is True
+
+
+SAID = {"value": True, "class": "human", "by": "a", "at": "2026-01-02T00:00:00Z"}
+TAKEN_BACK = {**SAID, "value": False, "withdrawn": {"at": "2026-01-03T00:00:00Z"}}
+few = st.sampled_from
+names = few([None, "r", "taken", "é\u2028\U0001f642", '"\\', "[1]"])
+
+
+@st.composite
+def line(draw):
+    """A line that is likely to meet another: of few runs, contents, uids, ids and labels."""
+    data = plain(draw(few(["s", "t", "[experience-recall]\nx\n[/experience-recall]\nu"])))
+    data |= {"success": draw(few([None, True, False])), "skills": draw(few([[], ["a"], ["b", "a", "b"]]))}
+    data |= {"run_id": run} if (run := draw(names)) is not None else {}
+    if draw(st.booleans()):
+        ours = {"uid": draw(names), "recorded_at": "2026-01-01T00:00:00Z", "id": draw(few([None, 1, 5, 9, 2**60]))}
+        ours |= (
+            {"expires_at": draw(few(["2026-01-02T00:00:00Z", "2999-01-01T00:00:00Z"]))} if draw(st.booleans()) else {}
+        )
+        ours |= {
+            "labels": draw(st.lists(few([SAID, TAKEN_BACK, {**SAID, "class": "verifier", "value": False}]), max_size=3))
+        }
+        data |= {"hardwon": ours}
+    return draw(few([b"", b"{", *[json.dumps(data).encode()] * 8]))
+
+
+def everything(store):
+    """Every row of every table, but for how FTS5 keeps them; made-up uids by where they stand."""
+    tables = [name for (name,) in store.read("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    left_out = {"_sqlite_migrations", "removals", "terms_data", "terms_idx"}
+    rows = repr(
+        [(table, sorted(map(repr, store.read(f"SELECT * FROM {table}")))) for table in tables if table not in left_out]
+    )
+    uids = [uid for (uid,) in store.read("SELECT uid FROM episodes ORDER BY id") if len(uid) == 32]
+    for number, uid in enumerate(uids):
+        rows = rows.replace(uid, f"made {number}")
+    return rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(line(), max_size=9), st.booleans())
+def test_lines_taken_together_are_recorded_as_they_would_be_one_by_one(data, supersede):
+    outcomes = []
+    for batch in (1, 2, 100):
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(transfer, "_BATCH", batch)
+            with SqliteStore(Path(folder) / "a.db", clock=Clock()) as store:
+                store.add(Episode("already here", "o", run_id="taken"), uid="r")
+                store.record(Episode("gone", "o", run_id="é\u2028\U0001f642"), expires_at=store.now())
+                with store.write() as db:
+                    db.execute("INSERT INTO learnings VALUES (1, 'default', 'a')")
+                    db.execute(
+                        "INSERT INTO learning_events VALUES (1, 1, 'proposed', 't', 'low', 'provisional', 1, 9, NULL, '', '', '')"
+                    )
+                    told = ("default", '"\\', "a", "h", 1, '{"learnings": [{"id": 1}]}', "2026-01-01T00:00:00Z")
+                    db.execute(
+                        "INSERT INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                        told,
+                    )
+                outcomes.append((import_lines(store, data, supersede=supersede), everything(store)))
+
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_a_batch_ends_with_a_long_line(store, path, monkeypatch):
+    monkeypatch.setattr(transfer, "_LARGEST_BATCH", 1000)
+    seen = []
+
+    def watched():
+        for number in range(4):
+            with SqliteStore(path) as other:
+                seen.append(other.count())
+            yield from lines(plain(f"{number} " + "long " * 300))
+
+    assert import_lines(store, watched()).new == 4
+    assert seen == [0, 1, 2, 3]

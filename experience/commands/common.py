@@ -57,9 +57,9 @@ def remark(text: str) -> None:
     click.echo(visible(text), err=True)
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str = "") -> str:
     """A number and its noun: 1 episode, 2 episodes."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def wants_json(function: F) -> F:
@@ -118,6 +118,31 @@ def filters(function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return verdict("Only runs that worked.", "Only runs that failed.")(function)
+
+
+def choosing(function: F) -> F:
+    """The options for what is wanted beside likeness, which the command gets as `wishes`."""
+    options = (
+        click.option("--min-score", type=click.FloatRange(-2, 2), metavar="N", help="Leave out what scores less, whatever the store's own floor."),
+        click.option("--no-floor", is_flag=True, help="Leave out nothing, however little alike it is."),
+        click.option("--diverse", is_flag=True, help="Show near copies once."),
+        click.option("--prefer-success", is_flag=True, help="Among about equally similar runs, show what worked first."),
+        click.option("--half-life", type=click.FloatRange(min=0, min_open=True), metavar="DAYS", help="Prefer fresh runs a little: by half as much after so many days."),
+    )  # fmt: skip
+
+    @functools.wraps(function)
+    def gathered(
+        *args: Any, min_score: float | None, no_floor: bool, diverse: bool, prefer_success: bool, half_life: float | None, **kwargs: Any
+    ) -> object:  # fmt: skip
+        if no_floor and min_score is not None:
+            raise click.UsageError("say --no-floor or --min-score, not both")
+        wishes = {"min_score": min_score, "floor": not no_floor, "diverse": diverse, "prefer_success": prefer_success, "half_life": half_life}  # fmt: skip
+        return function(*args, wishes=wishes, **kwargs)
+
+    calling: Callable[..., object] = gathered
+    for option in reversed(options):
+        calling = option(calling)
+    return cast("F", calling)
 
 
 def says(function: F) -> F:

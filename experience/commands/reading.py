@@ -1,11 +1,13 @@
 """`recall`, `list`, `show`, `info`, `demo`: what only looks."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from experience.commands.common import (
     Settings,
+    choosing,
     count,
     filters,
     print_json,
@@ -19,33 +21,47 @@ from experience.commands.common import (
 )
 from experience.protocols import Filter
 
+if TYPE_CHECKING:
+    from experience.choosing import Answer, Wishes
+
 
 @click.command()
 @click.argument("situation")
 @click.option("-k", type=click.IntRange(min=0), default=3, show_default=True, help="How many at most.")
-@click.option("--min-score", type=click.FloatRange(-2, 2), metavar="N", help="Leave out what scores less.")
+@choosing
 @filters
 @wants_json
 @click.pass_obj
-def recall(settings: Settings, /, situation: str, k: int, min_score: float | None, **parts: Any) -> None:
+def recall(settings: Settings, /, situation: str, k: int, wishes: "Wishes", **parts: Any) -> None:
     """Recall past runs similar to SITUATION, best first; - reads it from standard input."""
     from experience import printing
 
     with settings.memory() as memory:
         refresh_with_bar(memory)
-        found = memory.recall(text_from(situation), k, Filter(**parts))
-    matches = [match for match in found if min_score is None or match.score >= min_score]
+        answer = memory.ask(text_from(situation), k, Filter(**parts), **wishes)
     if settings.json:
-        print_json([printing.match_json(match) for match in matches])
+        print_json([printing.match_json(match) for match in answer.matches])
         return
-    for rank, match in enumerate(matches, 1):
+    for rank, match in enumerate(answer.matches, 1):
         click.echo(printing.match_block(rank, match, width()))
-    if len(matches) < len(found):
-        remark(
-            f"{count(len(found) - len(matches), 'run')} scored less than {min_score:g}, the best {found[len(matches)].score:.3f}"
-        )
-    elif not matches:
-        remark("nothing similar was found")
+    for line in _left_out(answer, wishes):
+        remark(line)
+
+
+def _left_out(answer: "Answer", wishes: "Wishes") -> Iterator[str]:
+    """What a recall found besides, in remarks."""
+    missed, least = answer.near_misses, wishes.get("min_score")
+    if missed and least is not None:
+        yield f"{count(missed, 'run')} scored less than {least:g}, the best {answer.best_miss:.3f}"
+    elif missed:
+        found = "" if answer.matches else "nothing similar was found; "
+        yield f"{found}{count(missed, 'near miss', 'near misses')}, the best {answer.best_miss:.3f} (--no-floor shows all)"
+    elif not answer.matches and not answer.failures:
+        yield "nothing similar was found"
+    if answer.failures:
+        yield f"nothing similar has worked yet; {count(answer.failures, 'similar run')} failed (--failure shows)"
+    elif wishes.get("prefer_success") and answer.nothing_worked:
+        yield "nothing similar has worked yet"
 
 
 @click.command("list")
