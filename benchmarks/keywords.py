@@ -161,8 +161,7 @@ class Ours:
     def add(self, rows: Sequence[tuple[int, *Words]]) -> None:
         """One transaction."""
         with self.store.write() as db:
-            for id, *words in rows:
-                postings.add(db, "default", id, tuple(words))
+            postings.add(db, "default", [(id, (situation, outcome, names)) for id, situation, outcome, names in rows])
 
     def remove(self, id: int) -> None:
         """One transaction."""

@@ -39,17 +39,20 @@ class _Segment(NamedTuple):
     tokens: int
 
 
-def add_all(db: Database, namespace: str, documents: Sequence[tuple[int, Words]]) -> None:
-    """Make episodes documents, given by id and words. Every thousandth takes some 30 ms, since it closes a segment."""
+def add(db: Database, namespace: str, documents: Sequence[tuple[int, Words]]) -> None:
+    """Make episodes documents. Every thousandth of a namespace takes some 30 ms, since it closes a segment."""
     sql = f"SELECT number, ({_NEXT.format(space='word_spaces.number')}) FROM word_spaces WHERE namespace = ?"
     found = db.execute(sql, (namespace,)).fetchone()
     if found is None:
         found = db.execute("INSERT INTO word_spaces (namespace) VALUES (?)", (namespace,)).lastrowid, 0
-    space, first = map(int, found)
-    rows = ((id, space, position, *words) for position, (id, words) in enumerate(documents, first))
-    db.conn.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?, ?)", rows)
-    for position in range(first, first + len(documents)):
-        _close(db, space, position)
+    space, position = map(int, found)
+    at = 0
+    while at < len(documents):
+        end = at + SEGMENT - position % SEGMENT
+        placed = [(id, space, place, *words) for place, (id, words) in enumerate(documents[at:end], position)]
+        db.conn.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?, ?)", placed)
+        at, position = end, position + len(placed)
+        _close(db, space, position - 1)
 
 
 def remove(db: Database, ids: Iterable[int]) -> None:

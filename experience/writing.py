@@ -51,7 +51,7 @@ def insert_episodes(
     ids = _free_ids(db, wanted)
     sql = f"INSERT INTO episodes (id, {', '.join(values[0])}) VALUES (?{', ?' * len(values[0])})"
     db.conn.executemany(sql, [(id, *row.values()) for id, row in zip(ids, values, strict=True)])
-    postings.add_all(db, str(values[0]["namespace"]), list(zip(ids, words, strict=True)))
+    postings.add(db, str(values[0]["namespace"]), list(zip(ids, words, strict=True)))
     db.execute(_INSERT_NAMES, _span(ids[0], ids[-1]))  # no other row is among them: they are above all that were there
     return ids
 
@@ -121,7 +121,7 @@ def words_of(episode: Episode) -> Words:
 
 def index(db: Database, namespace: str, id: int, words: Words) -> None:
     """Let an episode be found, by its words and by the names of its tools, skills and tags."""
-    postings.add_all(db, namespace, [(id, words)])
+    postings.add(db, namespace, [(id, words)])
     db.execute(_INSERT_NAMES, _span(id, id))
 
 

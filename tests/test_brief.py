@@ -209,6 +209,7 @@ def test_every_part_gets_its_share_when_there_is_not_enough(told, tmp_path):
     for number in range(5):
         told.record(Episode(f"{TASK} again {number}", "x " * 400, success=True))
         told.record(Episode(f"{TASK} once more {number}", "y " * 400, success=False))
+    told.record(Episode(TASK, "nobody saw how it ended"))
     approve(told, "deploy-shop", "Deploy the shop to production " + "well " * 60, tmp_path)
     found = brief(told, TASK, policy=BriefPolicy(budget=560, worked=5, failed=5))
     for part in ("worked", "failed", "unknown", "skills"):
