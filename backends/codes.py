@@ -186,9 +186,11 @@ def _renew(store: SqliteStore, space: Space) -> None:
 
 
 def _insert(store: SqliteStore, space: Space, row: _Row) -> None:
-    """Write a row, without what has gone since it was made."""
+    """Write a row, without what has gone since it was made; none when all of it has."""
     found = store.read("SELECT id FROM vectors WHERE space = ? AND id BETWEEN ? AND ?", (space.id, row.first, row.last))
     live = np.isin(row.vectors, np.array([id for (id,) in found], dtype=np.int64))
+    if not live.any():
+        return
     blobs = (part[live].tobytes() for part in (row.vectors, row.episodes, row.packed))
     sql = "INSERT INTO codes (space, first, last, vectors, episodes, codes) VALUES (?, ?, ?, ?, ?, ?)"
     with store.write() as db:

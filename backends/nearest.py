@@ -54,9 +54,10 @@ class Nearest:
             return
         with self._store.snapshot():
             stamp = self._stamp()
+            space = codes.space(self._store, self._encoder, self._width)
             undone = self._followed is not None and version[0] != self._followed[0]
-            if self._space is None or undone or self._outdated(self._space, stamp):
-                self._load()
+            if space != self._space or undone or (space is not None and self._outdated(space, stamp)):
+                self._load(space)
             if self._space is None:
                 return
             after = "FROM vectors WHERE space = ? AND id > ?"
@@ -70,9 +71,9 @@ class Nearest:
                 self._removals = stamp
         self._followed = version
 
-    def _load(self) -> None:
-        self._space = codes.space(self._store, self._encoder, self._width)
-        self._codes = codes.load(self._store, self._space) if self._space else None
+    def _load(self, space: Space | None) -> None:
+        self._space = space
+        self._codes = codes.load(self._store, space) if space else None
         self._matrix, self._removals = Matrix(self._width, self._codes.last if self._codes else 0), -1
 
     def _outdated(self, space: Space, stamp: int) -> bool:
@@ -101,7 +102,17 @@ class Nearest:
 
     def _by_codes(self, held: Codes, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
         """What is nearest among the vectors that have codes, or had them when they were read."""
-        count = max(_LOOKED_AT + len(held) // _LOOKED_AT_OF, 2 * k)
+        wanted = count = max(_LOOKED_AT + len(held) // _LOOKED_AT_OF, 2 * k)
+        while True:
+            found, looked_at = self._looked_up(held, query, count, where)
+            if len(found) >= wanted or looked_at < count:
+                break
+            count *= 2  # some have gone, and those that are left in their place lie further away
+        vectors = stacked([vector for _, vector in found], self._width)
+        return np.array([id for id, _ in found], dtype=np.int64), rounded(vectors @ query)
+
+    def _looked_up(self, held: Codes, query: Vectors, count: int, where: Filter) -> tuple[list[tuple[int, bytes]], int]:
+        """Episodes and vectors of the `count` nearest by their codes that are still there; how many were looked up."""
         at = self._passing(
             where,
             count,
@@ -111,8 +122,7 @@ class Nearest:
         )
         sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND space = ?"
         found = self._store.read(sql, (json.dumps(np.sort(held.vectors[at]).tolist()), held.space.id))
-        vectors = stacked([vector for _, vector in found], self._width)
-        return np.array([id for id, _ in found], dtype=np.int64), rounded(vectors @ query)
+        return [(id, vector) for id, vector in found], len(at)
 
     def _passing(
         self,

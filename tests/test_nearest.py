@@ -162,6 +162,51 @@ def test_a_reader_reads_the_codes_again_when_most_of_them_have_gone(memory):
         assert len(recalled(reader, "spot 500", 200)) == 100
 
 
+def test_where_all_that_was_nearest_has_gone_what_comes_after_it_is_found(memory, monkeypatch):
+    monkeypatch.setattr(nearest, "_LOOKED_AT", 80)
+    fill(memory, [5000] * 90 + list(range(5001, 5010)) + list(range(6000, 6060)))
+    memory.refresh()
+    with SqliteStore(memory.store.path) as other:
+        reader = opened(other)
+        equal = recalled(reader, "spot 5000", 90)
+        memory.delete(*equal)
+        assert recalled(reader, "spot 5000", 5) == exact(memory, "spot 5000", 5)
+        assert set(equal) < set(reader.backend._nearest._codes.episodes.tolist())  # which have not been read again
+
+
+def test_a_namespace_that_was_deleted_and_begun_anew_is_followed(path):
+    with SqliteStore(path) as store, SqliteStore(path) as there:
+        memory, other = opened(store), opened(there)
+        fill(memory, range(5))
+        for reader in (memory, other):
+            assert len(recalled(reader, "spot 3", 9)) == 5
+        there.delete_namespace()
+        for reader in (memory, other):
+            assert recalled(reader, "spot 3", 9) == []
+        fill(other, [3])
+        for reader in (memory, other):
+            assert recalled(reader, "spot 3", 9) == [6]
+
+
+def test_vectors_that_go_while_they_get_codes_leave_no_empty_row(path, monkeypatch):
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        memory, made = opened(store), codes._rows
+        fill(memory, range(400))
+
+        def meanwhile(*how):
+            rows = list(made(*how))
+            other.rebuild()
+            return iter(rows)
+
+        monkeypatch.setattr(codes, "_rows", meanwhile)
+        memory.refresh()
+        assert store.read("SELECT count(*) FROM codes") == [(0,)]
+        monkeypatch.setattr(codes, "_rows", made)
+        memory.refresh()
+        assert coded(memory) == 384
+        assert agreement(memory) > 0.99
+
+
 def test_what_is_new_is_found_at_once_and_gets_codes_at_the_next_refresh(memory):
     with SqliteStore(memory.store.path) as other:
         reader = opened(other)
