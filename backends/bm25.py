@@ -1,4 +1,4 @@
-"""BM25 in arrays: what each document that shares a word with a question scores, and the best of them in order.
+"""BM25 in arrays: what each document that shares a word with a question scores.
 
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the inverse document
 frequency of Lucene, which is positive for words in more than half of all documents too. A document's score is summed in the
@@ -42,13 +42,3 @@ def scored(
     scores = cast("Scores", np.bincount(postings.places, weights=often))
     touched = np.flatnonzero(scores > 0)  # truth is looked through several times faster than numbers are
     return touched, scores[touched]
-
-
-def best(ids: NDArray[np.int64], scores: Scores, most: int) -> Places:
-    """The indices of the `most` highest scores, best first, equal ones by descending id."""
-    among = np.arange(len(scores))
-    if most < len(scores):
-        # The last of them decides, and all that equal it stay in until their ids have been compared.
-        among = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
-    order = np.lexsort((-ids[among], -scores[among]))
-    return np.asarray(among[order][:most])

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from experience.backends.matrix import Ids, Vectors, stacked
-from experience.errors import EncoderError
+from experience.backends.matrix import Vectors, stacked
+from experience.backends.ranking import Ids
+from experience.backends.spaces import Space, sample
 from experience.store import SqliteStore
 
 LEAST = 20_000
@@ -31,13 +32,6 @@ _RETRAIN = 4  # a space that grew so many times over gets a codebook of its own 
 
 Codebook = Vectors  # (pieces, 16, 4)
 Packed = NDArray[np.uint8]  # (vectors, pieces / 2), two codes a byte, the first in the low half
-
-
-class Space(NamedTuple):
-    """What one encoder makes of one namespace."""
-
-    id: int
-    width: int
 
 
 class Codes:
@@ -80,17 +74,6 @@ class Codes:
 def available() -> bool:
     """Whether codes can be made and read."""
     return _faiss() is not None
-
-
-def space(store: SqliteStore, encoder: str, width: int) -> Space | None:
-    """The space of an encoder in the store's namespace, if there is one. Raises EncoderError when its width is another."""
-    found = store.read("SELECT id, width FROM spaces WHERE namespace = ? AND encoder = ?", (store.namespace, encoder))
-    if found and found[0][1] != width:
-        raise EncoderError(
-            f"the store has vectors by {encoder} of width {found[0][1]}, and it makes them of width {width} now; whatever "
-            "changes a vector must change its encoder's name"
-        )
-    return Space(*found[0]) if found else None
 
 
 def ends(store: SqliteStore, space: Space) -> tuple[int, int]:
@@ -170,9 +153,8 @@ class _Row(NamedTuple):
 
 
 def _renew(store: SqliteStore, space: Space) -> None:
-    sample = spread(store, space, _TRAINING)
     quantizer = _quantizer(None, space.width)
-    quantizer.train(sample)
+    quantizer.train(sample(store, space, _TRAINING))
     rows = list(_rows(store, space, quantizer, 0))
     codebook = _faiss().vector_to_array(quantizer.centroids).astype("<f4").tobytes()
     with store.write() as db:
@@ -203,19 +185,6 @@ def _rows(store: SqliteStore, space: Space, quantizer: Any, after: int) -> Itera
         vectors, episodes = np.array([row[:2] for row in found], dtype="<i8").T
         packed = quantizer.compute_codes(stacked([blob for *_, blob in found], space.width))
         yield _Row(found[0][0], after := found[-1][0], vectors, episodes, packed)
-
-
-def spread(store: SqliteStore, space: Space, count: int) -> Vectors:
-    """Unit vectors of at most `count` episodes, evenly spread over their ids; the same ones each time. A row each."""
-    with store.snapshot():
-        [(low, high)] = store.read("SELECT min(episode_id), max(episode_id) FROM vectors WHERE space = ?", (space.id,))
-        if low is None:
-            return np.empty((0, space.width), dtype=np.float32)
-        sql = "SELECT id FROM vectors WHERE space = ? AND episode_id >= ? ORDER BY episode_id LIMIT 1"
-        steps = dict.fromkeys(np.linspace(low, high, count, dtype=np.int64).tolist())
-        chosen = sorted({id for step in steps for (id,) in store.read(sql, (space.id, step))})
-        blobs = [blob for id in chosen for (blob,) in store.read("SELECT vector FROM vectors WHERE id = ?", (id,))]
-    return stacked(blobs, space.width)
 
 
 def _more_than(store: SqliteStore, space: Space, count: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experience.backends import codes
+from experience.backends import codes, spaces
 from experience.backends.matrix import stacked
 from experience.backends.nearest import Nearest
 from experience.backends.threads import one_thread
@@ -96,10 +96,12 @@ class EmbeddingBackend:
     def sample(self, count: int) -> NDArray[np.float32]:
         """Unit vectors of at most `count` episodes, evenly spread over their ids, the same ones each time; a row each."""
         space = self._space()
-        return codes.spread(self._store, space, count) if space else np.empty((0, self.encoder.width), dtype=np.float32)
+        return (
+            spaces.sample(self._store, space, count) if space else np.empty((0, self.encoder.width), dtype=np.float32)
+        )
 
-    def _space(self) -> codes.Space | None:
-        return codes.space(self._store, self.encoder.name, self.encoder.width)
+    def _space(self) -> spaces.Space | None:
+        return spaces.known(self._store, self.encoder.name, self.encoder.width)
 
     def _catch_up(self) -> None:
         if (version := self._store.version()) == self._caught_up:
@@ -130,11 +132,8 @@ class EmbeddingBackend:
             # then these must not become the last that have a vector, and are embedded again in their turn.
             overtaken = self._last() < last
             if not overtaken:
-                db.execute("INSERT OR IGNORE INTO spaces (namespace, encoder, width) VALUES (?, ?, ?)", self._name())
-                space = codes.space(self._store, self.encoder.name, self.encoder.width)
-                rows = [
-                    (space.id, _hash(text), vectors[text], *parameters, id) for id, text in found if space is not None
-                ]
+                space = spaces.made(self._store, self.encoder.name, self.encoder.width)
+                rows = [(space.id, _hash(text), vectors[text], *parameters, id) for id, text in found]
                 db.conn.executemany(sql, rows)
         return self._pull(most) if overtaken else len(found)
 
@@ -151,9 +150,6 @@ class EmbeddingBackend:
         vectors = self._encode(new).astype("<f4") if new else ()
         return known | {text: vector.tobytes() for text, vector in zip(new, vectors, strict=True)}
 
-    def _name(self) -> tuple[str, str, int]:
-        return self._store.namespace, self.encoder.name, self.encoder.width
-
     def _missing(self, columns: str, last: int) -> tuple[str, list[object]]:
         """Vectors are made in the order of ids, so what is missing are the ids after the last one that has one."""
         selection, parameters = self._store.selection()
@@ -163,7 +159,7 @@ class EmbeddingBackend:
         """The last episode that has a vector."""
         sql = """SELECT coalesce(max(episode_id), 0) FROM vectors
             WHERE space = (SELECT id FROM spaces WHERE namespace = ? AND encoder = ?)"""
-        return int(self._store.read(sql, self._name()[:2])[0][0])
+        return int(self._store.read(sql, (self._store.namespace, self.encoder.name))[0][0])
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.asarray(self.encoder.encode(texts), dtype=np.float32)

@@ -101,9 +101,8 @@ class MiniLM:
             if len(batches) == 1:
                 fill(batches[0])
             else:
-                from concurrent.futures import (
-                    ThreadPoolExecutor,
-                )  # brings logging with it, which one query can do without
+                # Only here: it brings logging with it, which one query can do without.
+                from concurrent.futures import ThreadPoolExecutor
 
                 with ThreadPoolExecutor(self._threads) as pool:
                     list(pool.map(fill, batches))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from experience.backends.lists import Lists
+    from experience.backends.bm25 import Scores
+    from experience.backends.lists import Index
+    from experience.backends.ranking import Ids
 
 _MOST_TERMS = 1000
 _LEAST_SAID = 3.0  # what a question says at least: one of common words only says next to nothing, and is not all said
@@ -31,7 +33,7 @@ class KeywordBackend:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._lists: Lists | None = None
+        self._index: Index | None = None
 
     def recall(self, situation: str, k: int, where: Filter = Filter()) -> list[Hit]:
         """At most k hits that share a word with the text, best first, equal scores newest first.
@@ -60,27 +62,25 @@ class KeywordBackend:
                 more = postings.tidy(db, self._store.namespace)
         return 0
 
-    def _scored(self, terms: Sequence[str]) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
+    def _scored(self, terms: Sequence[str]) -> "tuple[Ids, Scores]":
         """The episodes that have one of the words, and their scores."""
         from experience.backends import bm25
-        from experience.backends.lists import Lists
+        from experience.backends.lists import Index
 
-        lists = self._lists = self._lists or Lists(self._store)
-        lists.follow()
-        found = lists.of(terms)
-        weights = [bm25.rarity(count, lists.documents) for count in found.counts]
-        average = max(lists.tokens, 1) / max(lists.documents, 1)
-        places, scores = bm25.scored(found, weights, lists.lengths, average)
-        return lists.ids[places], scores / max(sum(weights), _LEAST_SAID)
+        index = self._index = self._index or Index(self._store)
+        index.follow()
+        found = index.of(terms)
+        weights = [bm25.rarity(count, index.documents) for count in found.counts]
+        average = max(index.tokens, 1) / max(index.documents, 1)
+        places, scores = bm25.scored(found, weights, index.lengths, average)
+        return index.ids[places], scores / max(sum(weights), _LEAST_SAID)
 
-    def _best(
-        self, ids: "NDArray[np.int64]", scores: "NDArray[np.float64]", k: int, where: Filter
-    ) -> "NDArray[np.intp]":
+    def _best(self, ids: "Ids", scores: "Scores", k: int, where: Filter) -> "NDArray[np.intp]":
         """The indices of the best k that pass the filter: of the best looked up one by one, or of all that pass."""
         import numpy as np
 
-        from experience.backends.bm25 import best
         from experience.backends.passing import all_passing, passing
+        from experience.backends.ranking import best
 
         passed = np.empty(0, dtype=np.intp)
         looked_at, most = 0, max(_FIRST_LOOK, 2 * k)

@@ -9,7 +9,7 @@ process) the last thousand are looked at again. It knows no scores.
 import json
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from experience import postings
 from experience.store import SqliteStore
 from experience.wordlists import MOST_OFTEN, Block, found, weights_of
+
+if TYPE_CHECKING:
+    from experience.backends.ranking import Ids
+    from experience.sqlite_file import Version
 
 Places = NDArray[np.intp]
 
@@ -32,19 +36,19 @@ class Postings(NamedTuple):
     """For each word, in how many documents it stands."""
 
 
-class Lists:
-    """The lists of one store's namespace. Use it inside one snapshot of the store."""
+class Index:
+    """The words of one store's namespace. Use it inside one snapshot of the store."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._version: tuple[tuple[int, int], int, int] | None = None
+        self._version: Version | None = None
         self._state: tuple[object, ...] = ()  # the space, the stamp of deletions, and the numbers of the segments
         self._space = -1
         self._firsts: dict[int, int] = {}  # segment: the index that its block's first place would have
         self._begins: dict[int, tuple[int, int]] = {}  # segment: where its documents lie, from and to
         self._tail = _Tail(0)
         self._counts = 0, 0
-        self.ids: NDArray[np.int64] = np.zeros(postings.SEGMENT, dtype=np.int64)
+        self.ids: Ids = np.zeros(postings.SEGMENT, dtype=np.int64)
         """The episode of each document; 0 where there is none."""
         self.lengths: NDArray[np.float32] = np.zeros(postings.SEGMENT, dtype=np.float32)
         """How many tokens each has that are no stop words."""
@@ -63,15 +67,14 @@ class Lists:
         """Bring what is kept to where the file is."""
         if (version := self._store.version()) == self._version:
             return
-        if self._version and version[0] != self._version[0]:
+        if self._version and version.undone != self._version.undone:
             self._state, self._begins = (), {}  # what was seen has been undone, and its numbers may come again
         space = self._store.read("SELECT number FROM word_spaces WHERE namespace = ?", (self._store.namespace,))
         self._space = int(space[0][0]) if space else -1
-        stamp = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", (self._store.namespace,))
         sql = "SELECT number, first, room, living, tokens FROM segments WHERE space = ? ORDER BY first"
         segments = self._store.read(sql, (self._space,))
         self._counts = sum(row[3] for row in segments), sum(row[4] for row in segments)
-        state = (self._space, stamp, *(row[0] for row in segments))
+        state = (self._space, self._store.removals(), *(row[0] for row in segments))
         if not self._state or state[2:] != self._state[2:]:
             self._load(segments)
         end = segments[-1][1] + segments[-1][2] if segments else 0

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from experience.backends.ranking import Ids
 from experience.errors import EncoderError
 
-Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 _DECIMALS = 6  # of a score: beyond them equal texts differ by the position of their rows in the matrix
@@ -72,13 +72,3 @@ def stacked(blobs: Sequence[bytes], width: int) -> Vectors:
 def rounded(scores: Vectors) -> Vectors:
     """Scores as they are told and compared."""
     return np.round(scores, _DECIMALS)
-
-
-def best(ids: Ids, scores: Vectors, k: int) -> NDArray[np.intp]:
-    """Positions of the k highest scores, best first, equal ones by descending id."""
-    among = np.arange(len(scores))
-    if k < len(scores):
-        # The k-th score decides, and all that equal it stay in until their ids have been compared.
-        among = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
-    order = np.lexsort((-ids[among], -scores[among]))
-    return among[order][:k]

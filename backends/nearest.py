@@ -8,16 +8,22 @@ moment of its commit, in every process.
 
 import json
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experience.backends import codes
-from experience.backends.codes import Codes, Space
-from experience.backends.matrix import Ids, Matrix, Vectors, best, rounded, stacked
+from experience.backends import codes, spaces
+from experience.backends.codes import Codes
+from experience.backends.matrix import Matrix, Vectors, rounded, stacked
 from experience.backends.passing import all_passing, expired, passing
+from experience.backends.ranking import Ids, best
+from experience.backends.spaces import Space
 from experience.protocols import Filter
 from experience.store import SqliteStore
+
+if TYPE_CHECKING:
+    from experience.sqlite_file import Version
 
 _LOOKED_AT, _LOOKED_AT_OF = 128, 8_000
 """Vectors found by codes that are looked at exactly, and one more for so many; of 10 nearest they hold more than 99 in 100."""
@@ -35,7 +41,7 @@ class Nearest:
         self._codes: Codes | None = None
         self._matrix = Matrix(width)
         self._removals = -1
-        self._followed: tuple[tuple[int, int], int, int] | None = None
+        self._followed: Version | None = None
         self._listed: tuple[object, Ids | None] = (None, None)
 
     def to(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
@@ -53,9 +59,9 @@ class Nearest:
         if (version := self._store.version()) == self._followed:
             return
         with self._store.snapshot():
-            stamp = self._stamp()
-            space = codes.space(self._store, self._encoder, self._width)
-            undone = self._followed is not None and version[0] != self._followed[0]
+            stamp = self._store.removals()
+            space = spaces.known(self._store, self._encoder, self._width)
+            undone = self._followed is not None and version.undone != self._followed.undone
             if space != self._space or undone or (space is not None and self._outdated(space, stamp)):
                 self._load(space)
             if self._space is None:
@@ -88,10 +94,6 @@ class Nearest:
         if end > self._matrix.last or (full and end > held.last):
             return True
         return stamp != self._removals and codes.count(self._store, space) < _MANY_LEFT * len(held)
-
-    def _stamp(self) -> int:
-        found = self._store.read("SELECT stamp FROM removals WHERE namespace = ?", (self._store.namespace,))
-        return int(found[0][0]) if found else 0
 
     def _in_matrix(self, query: Vectors, k: int, where: Filter) -> tuple[Ids, Vectors]:
         ids, scores = self._matrix.episodes, self._matrix.scores(query)

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experience import rows
+from experience.backends.ranking import Ids
 from experience.episode import moment_text
 from experience.protocols import Filter
 from experience.store import SqliteStore
-
-Ids = NDArray[np.int64]
 
 
 def passing(store: SqliteStore, where: Filter, ids: Ids) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from experience import Filter, SqliteStore
-from experience.backends import codes
+from experience.backends import codes, spaces
 from experience.backends.embedding import EmbeddingBackend
 from experience.backends.encoders import open_encoder
 
@@ -125,7 +125,7 @@ def measured(size: int, real: Vectors, questions: Vectors, folder: Path) -> None
         backend = EmbeddingBackend(store, Ready(questions))
         backend.refresh()
         click.echo(
-            f"{size:,} vectors\n  codes made in {time.process_time() - start:.1f} s of CPU ({codes.count(store, codes.Space(1, WIDTH)):,})"
+            f"{size:,} vectors\n  codes made in {time.process_time() - start:.1f} s of CPU ({codes.count(store, spaces.Space(1, WIDTH)):,})"
         )
         everything = np.ascontiguousarray(backend.vectors()[1].T)
         exact = milliseconds(lambda at: _ten(questions[at] @ everything), 20)

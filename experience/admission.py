@@ -101,9 +101,8 @@ def admit_all(db: Database, namespace: str, newcomers: Sequence[Newcomer], now: 
         db, [new.row for new in newcomers], [new.words for new in newcomers], [new.id for new in newcomers]
     )
     writing.insert_first_labels(db, [(id, new.labels) for id, new in zip(ids, newcomers, strict=True) if new.labels])
-    writing.note_all_told(
-        db, namespace, [run_id for new in newcomers if (run_id := new.episode.run_id) is not None], now
-    )
+    run_ids = [run_id for new in newcomers if (run_id := new.episode.run_id) is not None]
+    writing.note_told(db, namespace, run_ids, now)
     return ids
 
 
@@ -111,7 +110,7 @@ def admit(db: Database, new: Newcomer, now: datetime, *, supersede: bool, supers
     """Insert it, unless it is known; what its run was told is noted. Its labels are the caller's part. Raises RunConflict."""
     added = _admitted(db, new, now, supersede=supersede, supersedes=supersedes)
     if new.episode.run_id is not None:
-        writing.note_told(db, new.namespace, new.episode.run_id, now)
+        writing.note_told(db, new.namespace, [new.episode.run_id], now)
     return added
 
 

@@ -30,9 +30,8 @@ SELECT_LABELS = """
     WHERE l.episode_id IN (SELECT value FROM json_each(?)) AND l.value IS NOT NULL ORDER BY l.at, l.id
 """
 
-_TOGETHER = (
-    100  # conditions in one pair of brackets: SQLite takes an expression a thousand deep, and each AND is one deeper
-)
+# Conditions in one pair of brackets: SQLite takes an expression a thousand deep, and each AND is one deeper.
+_TOGETHER = 100
 
 _RANK = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(LABEL_CLASSES))
 INSERT_VERDICT = f"""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from sqlite_utils import Database
 
@@ -25,6 +25,15 @@ _APPLICATION_ID = 0x68776F6E  # "hwon"
 _BUSY_SECONDS = 30.0
 _PAGE = 8192  # bytes; five vectors of 384 numbers fill one, where of 4096 bytes two would leave a quarter empty
 _IN_MEMORY = ":memory:"
+
+
+class Version(NamedTuple):
+    """What a file is at, as one connection sees it."""
+
+    undone: tuple[int, int]
+    """Another once something that could be read was undone: then ids that were seen may come again with other rows."""
+    by_others: int
+    by_us: int
 
 
 class SqliteFile:
@@ -94,15 +103,11 @@ class SqliteFile:
             finally:
                 db.execute("COMMIT")
 
-    def version(self) -> tuple[tuple[int, int], int, int]:
-        """Equal as long as nobody has changed the file, by this connection or another.
-
-        The first part is another once something that could be read by this connection was undone: then ids that were seen
-        may come again with other rows.
-        """
+    def version(self) -> Version:
+        """Equal as long as nobody has changed the file, by this connection or another."""
         with self._database() as db:
             [(others,)] = db.conn.execute("PRAGMA data_version").fetchall()
-            return (self._connections, self._undone), int(others), db.conn.total_changes
+            return Version((self._connections, self._undone), int(others), db.conn.total_changes)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -243,6 +243,11 @@ class SqliteStore(SqliteFile):
         found = self.read("SELECT value FROM settings WHERE namespace = ? AND key = ?", (self.namespace, key))
         return str(found[0][0]) if found else None
 
+    def removals(self) -> int:
+        """A stamp that is another once anything has gone from what recall reads of this namespace; 0 before that."""
+        found = self.read("SELECT stamp FROM removals WHERE namespace = ?", (self.namespace,))
+        return int(found[0][0]) if found else 0
+
     # -- looking things up -----------------------------------------------------------------------------------------------
 
     def _labels_of(self, ids: Sequence[int]) -> dict[int, list[Label]]:

@@ -27,9 +27,8 @@ from experience.text import parse, parse_founding
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
 _BATCH = 1_250  # lines in a transaction; what a kill can cost, and is read again
-_LARGEST_BATCH = (
-    4_000_000  # characters of a batch from which on it is whole: a few long lines are as much as many short ones
-)
+# Characters of a batch from which on it is whole: a few long lines are as much as many short ones.
+_LARGEST_BATCH = 4_000_000
 
 
 class BadLine(NamedTuple):

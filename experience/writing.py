@@ -163,13 +163,8 @@ def _drop_codes(db: Database, ids: Sequence[int]) -> None:
     db.execute("DELETE FROM codes WHERE vectors = x''")
 
 
-def note_told(db: Database, namespace: str, run_id: str, now: datetime) -> None:
-    """A run has been recorded: write that it was told what its receipts say, each learning once."""
-    note_all_told(db, namespace, [run_id], now)
-
-
-def note_all_told(db: Database, namespace: str, run_ids: Sequence[str], now: datetime) -> None:
-    """The same of several runs, in their order."""
+def note_told(db: Database, namespace: str, run_ids: Sequence[str], now: datetime) -> None:
+    """Runs have been recorded: write, in their order, that each was told what its receipts say, each learning once."""
     db.execute(_INSERT_TELLINGS, (moment_text(now), json.dumps(run_ids, ensure_ascii=False), namespace))
 
 

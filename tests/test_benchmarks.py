@@ -93,6 +93,14 @@ def test_encoding_is_measured_beside_sentence_transformers(tmp_path):
     assert min(row["cosine"] for row in figures["rows"]) > 0.999
 
 
+def test_recall_by_words_is_measured_next_to_fts5(tmp_path):
+    done = script("keywords.py", "--data", tmp_path / "nothing", "--sizes", "400", "--questions", "3", "--json")
+    [figures] = json.loads(done.stdout).values()
+
+    assert [figure["name"] for figure in figures[:3]] == ["add many", "room", "a question of 8 words (FTS5, all words)"]
+    assert all(figure["ours"] > 0 for figure in figures)
+
+
 def test_import_is_measured_next_to_sqlite_alone():
     [named, unnamed] = json.loads(script("bulk.py", "--sizes", "40", "--json").stdout)
 

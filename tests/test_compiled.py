@@ -11,6 +11,7 @@ from experience import EncoderError, MissingPackage
 from experience.backends import compiled, encoders
 from experience.backends.compiled import Compiled
 from experience.backends.encoders import MiniLM, open_encoder
+from experience.backends.forward import Forward
 from experience.backends.minilm import model_folder
 
 TEXTS = ["deploy the website", "", "x", "重启k8s集群并部署网站", "one two three " * 60, "long text, many parts. " * 300]
@@ -46,11 +47,17 @@ def test_bfloat16_has_a_name_of_its_own_or_is_refused():
     assert (encoder.encode(TEXTS) * MiniLM().encode(TEXTS)).sum(axis=1).min() > 0.999
 
 
-def test_a_few_texts_do_not_load_the_engine():
+def test_a_few_texts_do_not_load_the_engine_and_many_do(monkeypatch):
+    asked = []
+    monkeypatch.setattr(encoders, "find_spec", lambda _: object())
+    monkeypatch.setattr(encoders, "Compiled", lambda folder, _: asked.append(folder) or Forward(folder))
     encoder = MiniLM()
     encoder.encode(TEXTS)
+    assert asked == []
 
-    assert encoder._compiled is None
+    monkeypatch.setattr(encoders, "_MANY", 3)
+    encoder.encode(TEXTS)
+    assert asked == [model_folder()]
 
 
 def test_without_the_extra_numpy_does_it_all(many, monkeypatch):

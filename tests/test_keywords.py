@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from experience import Episode, Filter, SqliteStore, postings
 from experience.backends.keyword import KeywordBackend
-from experience.backends.lists import Lists
+from experience.backends.lists import Index
 from experience.tell.past import store_as_of
-from experience.wordlists import Block, blocks, found, inverted, joined, merged, without
-from experience.wordlists import Lists as Words
+from experience.wordlists import Block, Lists, blocks, found, inverted, joined, merged, without
 
 WORDS = ("deploy", "website", "bread", "key", "the", "部署", "deploy.sh", "of")
 TOGETHER = "deploy website bread key 部署 deploy.sh the unheard"
@@ -305,11 +304,11 @@ def test_documents_turned_round_are_what_they_are_by_hand(documents):
     assert list(lists.words) == sorted(by_hand(documents))
     assert lengths == [sum(len(text.split()) for text in parts) for parts in documents]
     rows = list(blocks(lists))
-    assert joined(rows) == Words(list(lists.words), list(lists.ends), lists.places, lists.weights)
+    assert joined(rows) == Lists(list(lists.words), list(lists.ends), lists.places, lists.weights)
 
 
 def test_a_length_counts_no_stop_words_and_a_weight_has_an_end():
-    lists, lengths = inverted([("the key " * 200).strip().split() and (" ".join(["the", "key"] * 200), "", "")], [7])
+    lists, lengths = inverted([(" ".join(["the", "key"] * 200), "", "")], [7])
     assert lengths == [200]
     assert as_dict(lists) == {"key": {7: 255}, "the": {7: 255}}
 
@@ -397,9 +396,9 @@ def test_processes_that_record_fold_merge_and_delete_at_once_double_and_lose_not
     with SqliteStore(path) as store:
         live = {record.id for record in store.records()}
         assert [hit.id for hit in KeywordBackend(store).recall("task", 1000)] == sorted(live, reverse=True)
-        lists = Lists(store)
-        lists.follow()
-        assert lists.documents == len(live) == store.read("SELECT count(*) FROM words")[0][0]
+        index = Index(store)
+        index.follow()
+        assert index.documents == len(live) == store.read("SELECT count(*) FROM words")[0][0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")

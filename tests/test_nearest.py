@@ -11,7 +11,7 @@ import pytest
 from experience import Episode, Filter, Memory, SqliteStore
 from experience.backends import codes, nearest
 from experience.backends.embedding import EmbeddingBackend
-from experience.backends.matrix import best
+from experience.backends.ranking import best
 
 pytest.importorskip("faiss", reason="codes of vectors need faiss-cpu (the extra fast)")
 WIDTH = 16

@@ -24,6 +24,7 @@ from experience.screen import visible, visible_json
 
 if TYPE_CHECKING:
     from experience.memory import Memory
+    from experience.protocols import Progress
     from experience.store import SqliteStore
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -237,8 +238,19 @@ def print_record(settings: Settings, store: "SqliteStore", id: int) -> None:
 
 def refresh_with_bar(memory: "Memory") -> int:
     """Refresh, with a bar on a terminal."""
-    missing = memory.backend.pending()
-    if not missing:
+    if not memory.backend.pending():
         return memory.refresh()
-    with click.progressbar(length=missing, label="embedding", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        return memory.refresh(lambda done, _total: bar.update(done - bar.pos))
+    with progress_bar("embedding") as going_on:
+        return memory.refresh(going_on)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator["Progress"]:
+    """What to call with how much is done, and of how much: a bar on a terminal, nothing elsewhere."""
+    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+
+        def going_on(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield going_on

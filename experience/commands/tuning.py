@@ -1,11 +1,14 @@
 """`tune`: learn on the store's own history how much words should weigh beside meaning."""
 
-import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from experience.commands.common import Settings, print_json, refresh_with_bar, remark, wants_json
+from experience.commands.common import Settings, print_json, progress_bar, refresh_with_bar, remark, wants_json
 from experience.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from experience.backends.tuning import Tuned
 
 
 @click.command()
@@ -29,26 +32,25 @@ def tune(settings: Settings, /, dry_run: bool, forget: bool) -> None:
             remark("words weigh what they weigh in every store")
             return
         refresh_with_bar(memory)
-        with click.progressbar(length=1, label="asking", file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-
-            def going_on(done: int, total: int) -> None:
-                bar.length = total
-                bar.update(done - bar.pos)
-
+        with progress_bar("asking") as going_on:
             found = tuned(memory.store, memory.backend, going_on)
         kept = found.better and not dry_run
         if kept:
             keep(memory.store, memory.backend, found.lean)
     if settings.json:
         print_json({**asdict(found), "gain": list(found.gain), "better": found.better, "kept": kept})
-    elif not found.asked:
-        remark("too few runs share tools, skills or tags with others; nothing to learn from, nothing changed")
     else:
-        low, high = found.gain
-        click.echo(f"held-out nDCG@10  {found.before:.3f} before, {found.after:.3f} after ({low:+.3f} to {high:+.3f})")
-        click.echo(
-            f"lean to words     {found.was:+.2f} before, {found.lean:+.2f} after, learned from {found.asked} runs"
-        )
-        remark(
-            "kept" if kept else "would be kept" if found.better else "not better by more than chance; nothing changed"
-        )
+        _say(found, kept=kept)
+
+
+def _say(found: "Tuned", *, kept: bool) -> None:
+    if not found.asked:
+        remark("too few runs share tools, skills or tags with others; nothing to learn from, nothing changed")
+        return
+    low, high = found.gain
+    click.echo(f"held-out nDCG@10  {found.before:.3f} before, {found.after:.3f} after ({low:+.3f} to {high:+.3f})")
+    click.echo(f"lean to words     {found.was:+.2f} before, {found.lean:+.2f} after, learned from {found.asked} runs")
+    if found.better:
+        remark("kept" if kept else "would be kept")
+    else:
+        remark("not better by more than chance; nothing changed")

@@ -1,4 +1,4 @@
-"""The migrations, one wing's a module: what is remembered, what is learned from it, what runs are told.
+"""The migrations, one wing's a module: what is remembered, its words, what is learned from it, what runs are told.
 
 A released migration is never edited; another is added, and a file of the older schema is kept among the tests. Their order
 stands in `experience.schema`.

@@ -81,7 +81,7 @@ class Receipts:
             sql = "INSERT OR IGNORE INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
             db.execute(sql, row)
             if db.execute("SELECT 1 FROM episodes WHERE namespace = ? AND run_id = ?", row[:2]).fetchone():
-                writing.note_told(db, self.store.namespace, run_id, self.store.now())
+                writing.note_told(db, self.store.namespace, [run_id], self.store.now())
             return next(one for one in self.of_run(run_id) if one.hash == row[3])
 
     def of_run(self, run_id: str) -> list[Receipt]:
