@@ -30,6 +30,12 @@ from experience.backends.minilm import (
 from experience.errors import EncoderError, MissingPackage
 
 _CLOSE = {"f32": 0.99999, "bf16": 0.999}  # the least cosine to the numpy pass
+_OTHER_VERSION = (
+    RuntimeError,
+    ImportError,
+    AttributeError,
+    TypeError,
+)  # what a version of other names and arguments raises
 _PROBE = ((101, 2421, 3319, 102), (101, 7592, 102, 0))  # two short texts, one of them padded
 
 
@@ -47,17 +53,19 @@ class Compiled:
             "NUM_STREAMS": threads,
             "INFERENCE_PRECISION_HINT": precision,
         }
-        core = openvino.Core()
-        if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        try:
+            core = openvino.Core()
+            can = precision != "bf16" or "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+            compiled = core.compile_model(_graph(openvino, folder), "CPU", settings) if can else None
+        except _OTHER_VERSION as error:
+            raise EncoderError(
+                f"OpenVINO cannot compile the model: {error}; pip install -U openvino, or uninstall it"
+            ) from error
+        if compiled is None:
             raise EncoderError(
                 "this processor has no bfloat16; use the encoder all-MiniLM-L6-v2, which every processor can"
             )
-        try:
-            self._compiled = core.compile_model(_graph(openvino, folder), "CPU", settings)
-        except RuntimeError as error:
-            raise EncoderError(
-                f"OpenVINO {openvino.__version__} cannot compile the model: {error}; pip install -U openvino, or uninstall it"
-            ) from error
+        self._compiled = compiled
         self._own = threading.local()
         self._compare(folder, _CLOSE[precision])
 
@@ -81,9 +89,9 @@ class Compiled:
 def _import() -> Any:
     try:
         import openvino
-    except ModuleNotFoundError as error:
-        raise MissingPackage("pip install 'hardwon[fast]'") from error
     except (ImportError, OSError, RuntimeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "openvino":
+            raise MissingPackage("pip install 'hardwon[fast]'") from error
         raise EncoderError(f"OpenVINO does not load: {error}; pip install -U openvino, or uninstall it") from error
     return openvino
 

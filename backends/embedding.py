@@ -61,8 +61,23 @@ class EmbeddingBackend:
         asked = self._asked
         if asked[0] != situation:
             # It may hold half a character, which no episode can and no tokenizer takes.
-            self._asked = asked = situation, self._encode([situation.encode(errors="replace").decode()])[0]
+            self._asked = asked = situation, self.encoded([situation.encode(errors="replace").decode()])[0]
         return asked[1]
+
+    def encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """What the encoder makes of them, a row each. Raises EncoderError for anything but unit vectors of its width."""
+        vectors = np.asarray(self.encoder.encode(texts), dtype=np.float32)
+        if vectors.shape != (len(texts), self.encoder.width):
+            raise EncoderError(
+                f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
+                f"({len(texts)}, {self.encoder.width})"
+            )
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        if not (abs(lengths - 1) < _TOLERANCE).all():  # not a number is not close to 1 either
+            raise EncoderError(
+                f"the encoder {self.encoder.name} gave vectors of length {lengths.min()} to {lengths.max()}; they need to be 1"
+            )
+        return vectors
 
     def pending(self) -> int:
         """How many episodes have no vector of this encoder yet."""
@@ -147,7 +162,7 @@ class EmbeddingBackend:
             """
             known = dict(self._store.read(sql, (space.id, json.dumps([_hash(text) for text in texts]))))
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        vectors = self._encode(new).astype("<f4") if new else ()
+        vectors = self.encoded(new).astype("<f4") if new else ()
         return known | {text: vector.tobytes() for text, vector in zip(new, vectors, strict=True)}
 
     def _missing(self, columns: str, last: int) -> tuple[str, list[object]]:
@@ -160,20 +175,6 @@ class EmbeddingBackend:
         sql = """SELECT coalesce(max(episode_id), 0) FROM vectors
             WHERE space = (SELECT id FROM spaces WHERE namespace = ? AND encoder = ?)"""
         return int(self._store.read(sql, (self._store.namespace, self.encoder.name))[0][0])
-
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = np.asarray(self.encoder.encode(texts), dtype=np.float32)
-        if vectors.shape != (len(texts), self.encoder.width):
-            raise EncoderError(
-                f"the encoder {self.encoder.name} gave shape {vectors.shape} for {len(texts)} texts; it needs "
-                f"({len(texts)}, {self.encoder.width})"
-            )
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        if not (abs(lengths - 1) < _TOLERANCE).all():  # not a number is not close to 1 either
-            raise EncoderError(
-                f"the encoder {self.encoder.name} gave vectors of length {lengths.min()} to {lengths.max()}; they need to be 1"
-            )
-        return vectors
 
 
 def _hash(text: str) -> int:

@@ -44,6 +44,8 @@ class Calibration:
 
     last: int
     """The newest episode at the time; when there are twice as many, it is found out anew."""
+    count: int
+    """How many episodes there were; a refresh finds it out anew when there are twice or half as many."""
     meaning: float
     """The cosine to reach."""
     gibberish: tuple[float, ...] = ()
@@ -120,11 +122,11 @@ class MeaningFloor:
         return [said >= _FOLLOWS_WORDS or like >= least for said, like in zip(words, meaning, strict=True)]
 
     def calibrate(self) -> None:
-        """Keep it when there is none yet, or twice as many episodes as when it was found out."""
-        kept, last = self._kept(), _newest(self._store)
-        if last and (kept is None or last >= 2 * kept.last):
-            found = self._known = self._found_out(last)
-            data = {"last": last, "meaning": round(found.meaning, 6), "gibberish": found.gibberish}
+        """Keep it when there is none yet, or twice or half as many episodes as when it was found out."""
+        kept, count = self._kept(), self._store.count()
+        if count and (kept is None or not kept.count < 2 * count < 4 * kept.count):
+            found = self._known = self._found_out(last := _newest(self._store))
+            data = {"last": last, "count": count, "meaning": round(found.meaning, 6), "gibberish": found.gibberish}
             self._store.set_setting(self._key, json.dumps(data))
 
     def _means(self, situation: str, best: float, known: Calibration) -> bool:
@@ -153,20 +155,21 @@ class MeaningFloor:
         with one_thread():
             pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         if not pairs.size:
-            return Calibration(last, floor)
+            return Calibration(last, count, floor)
         known = count / (count + _PRIOR_WEIGHT)
         mean, deviation = (known * float(one) + (1 - known) * _PRIOR for one in (pairs.mean(), pairs.std()))
         floor = max(floor, min(_HIGHEST, mean - _BELOW_MEAN * deviation))
-        middle = np.asarray(self._embedding.encoder.encode(_NOTHING_SAID), dtype=np.float32).mean(axis=0)
+        middle = self._embedding.encoded(_NOTHING_SAID).mean(axis=0)
         middle = middle / max(float(np.linalg.norm(middle)), _TINY)
-        return Calibration(last, floor, tuple(round(float(number), 4) for number in middle))
+        return Calibration(last, count, floor, tuple(round(float(number), 4) for number in middle))
 
     def _kept(self) -> Calibration | None:
         kept = self._store.setting(self._key)
         if kept is None:
             return None
         data = json.loads(kept)
-        return Calibration(int(data["last"]), float(data["meaning"]), tuple(data["gibberish"]))
+        last = int(data["last"])
+        return Calibration(last, int(data.get("count", last)), float(data["meaning"]), tuple(data["gibberish"]))
 
 
 def floor_under(store: SqliteStore, backend: Backend) -> Floor:

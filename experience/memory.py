@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_JUDGED = 10  # hits that are looked at, however few are asked for: whether anything fits must not hang on that
 _DEEPER = 10  # hits beyond those asked for, that what is weighed in beside likeness may bring up
 
 
@@ -135,11 +136,12 @@ class Memory:
         weighed = choosing.prefer_success or choosing.half_life is not None
         depth = max(2 * k, k + _DEEPER) if weighed else k
         while True:
-            hits = self.backend.recall(situation, depth, where)
+            judged = self.backend.recall(situation, max(depth, _JUDGED) if depth else 0, where)
+            hits, fitting = judged[:depth], self._fits(situation, judged, choosing)
             records = self.store.get_many([hit.id for hit in hits])
             found = [
                 (Match(hit.score, hit.why, records[hit.id]), fits)
-                for hit, fits in zip(hits, self._fits(situation, hits, choosing), strict=True)
+                for hit, fits in zip(hits, fitting, strict=False)
                 if hit.id in records
             ]
             alike = in_order([match for match, fits in found if fits], choosing, self.store.now())

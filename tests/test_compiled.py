@@ -103,3 +103,25 @@ def test_an_engine_whose_vectors_are_others_is_not_used(monkeypatch):
 
     with pytest.raises(EncoderError, match=r"cosine of .* to the model's own and need 0.99999"):
         Compiled(model_folder(), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import not_there",
+        "",
+        "class Core: pass",
+        "class Core:\n    def __init__(self): raise RuntimeError('no plugin')",
+    ],
+)
+def test_an_engine_that_is_another_version_or_lacks_a_part_leaves_the_work_to_numpy(many, monkeypatch, tmp_path, text):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "openvino"]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "openvino.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    encoder = MiniLM()
+    with pytest.warns(UserWarning, match="Until then numpy makes the same vectors"):
+        vectors = encoder.encode(TEXTS[:4])
+    monkeypatch.delitem(sys.modules, "openvino", raising=False)
+
+    assert vectors.shape == (4, 384)

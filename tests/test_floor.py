@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experience import Episode, Filter, Hit, Memory, SqliteStore
+from experience import EncoderError, Episode, Filter, Hit, Memory, SqliteStore
 from experience.backends import NAMES, open_backend
 from experience.backends.encoders import MiniLM
 from experience.backends.floor import MeaningFloor, NoFloor, WordsFloor, floor_under
-from experience.backends.hybrid import HybridBackend
+from experience.backends.hybrid import HybridBackend, fused
 from experience.cli import main
 from experience.demo import sample
 from experience.testing import HashEncoder
@@ -213,3 +213,72 @@ def test_the_command_says_what_was_left_out(path):
         "nothing similar has worked yet; 3 similar runs failed (--failure shows)\n"
     )
     assert remarks(path, "handle quickly", "--prefer-success") == "nothing similar has worked yet\n"
+
+
+def test_a_store_of_other_runs_has_another_floor_once_the_old_ones_are_deleted(store):
+    memory = Memory(store, open_backend("embedding", store, HashEncoder()))
+    alike = [
+        memory.record(Episode(f"please cancel my flight to the coast, case {number}", "o")) for number in range(60)
+    ]
+    memory.refresh()
+    assert memory._floor._calibration().meaning == 0.36
+    memory.delete(*alike)
+    memory.record(Episode("bake bread", "o"))
+    memory.refresh()
+
+    assert memory._floor._calibration().meaning < 0.36
+
+
+def test_an_encoder_that_fails_while_the_floor_is_found_out_leaves_none_behind(store):
+    class Failing(HashEncoder):
+        def encode(self, texts):
+            return super().encode(texts)[: 0 if "blorp snarf quib" in texts else None]
+
+    memory = Memory(store, open_backend("embedding", store, Failing()))
+    for number in range(30):
+        memory.record(Episode(f"task {number}", "o"))
+    with pytest.raises(EncoderError, match="gave shape"):
+        memory.refresh()
+
+    assert store.setting("floor of hash-64") is None
+
+
+def test_whether_anything_fits_does_not_hang_on_how_many_are_asked_for(store):
+    class Arms(HybridBackend):
+        def recall(self, situation, k, where=Filter()):
+            return [Hit(1, 0.5, "", 0.3, 0.0), Hit(2, 0.4, "", 0.0, 0.9)][:k]
+
+    given = open_backend("hybrid", store, HashEncoder(width=512))
+    memory = Memory(store, Arms(*given._arms, store))
+    for number in range(30):
+        memory.record(Episode(f"a{number} b{number}", "o"))
+    memory.refresh()
+
+    assert [match.id for match in memory.recall("q1 q2 q3", 1)] == [1]
+    assert [match.id for match in memory.recall("q1 q2 q3", 2)] == [1, 2]
+
+
+def test_what_is_asked_word_for_word_comes_first_though_another_run_says_its_words_more_often():
+    words = [Hit(2, 0.9, "keyword 1"), Hit(3, 0.8, "keyword 2"), Hit(1, 0.5, "keyword 3")]
+    meaning = [Hit(1, 1.0, "embedding 1"), Hit(2, 0.95, "embedding 2"), Hit(3, 0.6, "embedding 3")]
+    almost = [meaning[0]._replace(score=0.99), *meaning[1:]]
+
+    assert [hit.id for hit in fused("change my flight", words, meaning, 9)] == [1, 2, 3]
+    assert [hit.id for hit in fused("change my flight", words, almost, 9)] == [2, 1, 3]
+
+
+def test_of_texts_that_the_encoder_cannot_tell_apart_words_decide():
+    words, meaning = [Hit(1, 0.9, "keyword 1")], [Hit(2, 1.0, "embedding 1"), Hit(1, 1.0, "embedding 1")]
+
+    assert [hit.id for hit in fused("你好", words, meaning, 9)] == [1, 2]
+
+
+def test_remarks_go_to_standard_error_beside_json_too(path):
+    with SqliteStore(path) as store:
+        for number in range(50):
+            store.record(Episode(f"handle case{number} quickly", "o"))
+    asked = ("recall", "handle chinchillas, volcanoes and harpsichords", "--json")
+    done = CliRunner().invoke(main, ["--db", str(path), "--backend", "keyword", *asked])
+
+    assert json.loads(done.stdout) == []
+    assert "3 near misses" in done.stderr

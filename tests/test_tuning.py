@@ -114,3 +114,12 @@ def test_the_command_refuses_a_backend_that_has_nothing_to_tune(run, path):
 
     assert done.exit_code == 1
     assert "only hybrid has something to tune" in done.stderr
+
+
+def test_a_dry_run_forgets_nothing_and_what_is_forgotten_is_told_to_programs(run, path, monkeypatch):
+    monkeypatch.setattr("experience.backends.encoders.open_encoder", lambda _: Misled())
+    with SqliteStore(path) as store:
+        keep(store, open_backend("hybrid", store, Misled()), 0.45)
+
+    assert run("tune", "--dry-run", "--forget").exit_code == 2
+    assert json.loads(run("tune", "--forget", "--json").stdout) == {"lean": 0.0, "was": 0.45, "kept": True}

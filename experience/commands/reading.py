@@ -41,9 +41,9 @@ def recall(settings: Settings, /, situation: str, k: int, wishes: "Wishes", **pa
         answer = memory.ask(text_from(situation), k, Filter(**parts), **wishes)
     if settings.json:
         print_json([printing.match_json(match) for match in answer.matches])
-        return
-    for rank, match in enumerate(answer.matches, 1):
-        click.echo(printing.match_block(rank, match, width()))
+    else:
+        for rank, match in enumerate(answer.matches, 1):
+            click.echo(printing.match_block(rank, match, width()))
     for line in _left_out(answer, wishes):
         remark(line)
 

@@ -20,6 +20,8 @@ def tune(settings: Settings, /, dry_run: bool, forget: bool) -> None:
     """Learn on runs that share tools, skills or tags how much words should weigh in recall."""
     from dataclasses import asdict
 
+    if dry_run and forget:
+        raise click.UsageError("say --dry-run or --forget, not both")
     if settings.backend != "hybrid":
         raise InvalidInput(f"the backend is {settings.backend}; only hybrid has something to tune")
     with settings.memory() as memory:
@@ -28,7 +30,10 @@ def tune(settings: Settings, /, dry_run: bool, forget: bool) -> None:
 
         assert isinstance(memory.backend, HybridBackend)  # noqa: S101 (the settings say so)
         if forget:
+            was = memory.backend.lean()
             keep(memory.store, memory.backend, 0.0)
+            if settings.json:
+                print_json({"lean": 0.0, "was": was, "kept": True})
             remark("words weigh what they weigh in every store")
             return
         refresh_with_bar(memory)
