@@ -233,3 +233,9 @@ def test_what_scores_too_little_can_be_left_out(store):
     assert len(memory.recall("publish docs site")) == 2
     with pytest.raises(InvalidInput, match="not a number"):
         memory.recall("publish", min_score=float("nan"))
+
+
+@pytest.mark.parametrize("id", [2**63, -(2**63) - 1, 10**30])
+def test_a_filter_by_an_id_that_no_file_can_hold_is_refused(id):
+    with pytest.raises(InvalidInput, match="below 2"):
+        Filter(ids=(1, id))
