@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from experience import (
     EncoderError,
     Episode,
+    Filter,
     InvalidEpisode,
     InvalidInput,
     Match,
