@@ -323,14 +323,16 @@ class Arm:
 
 
 def test_hybrid_adds_the_scores_of_both_arms_and_a_little_for_their_ranks():
-    hits = HybridBackend(Arm(1, 2, 3), Arm(2, 4)).recall("x", 10)  # one word: words weigh 0.3, meaning 0.7
+    meaning = Arm(2, 4)
+    meaning.recall = lambda *_: [Hit(2, 0.8, "arm 1"), Hit(4, 0.5, "arm 2")]
+    hits = HybridBackend(Arm(1, 2, 3), meaning).recall("x", 10)  # one word: words weigh 0.3, meaning 0.7
 
     assert [(hit.id, hit.score) for hit in hits] == [
-        (2, pytest.approx(0.3 / 2 + 0.6 / 12 + 0.7 + 0.6 / 11)), (4, pytest.approx(0.7 / 2 + 0.6 / 12)),
+        (2, pytest.approx(0.3 / 2 + 0.6 / 12 + 0.7 * 0.8 + 0.6 / 11)), (4, pytest.approx(0.7 / 2 + 0.6 / 12)),
         (1, pytest.approx(0.3 + 0.6 / 11)), (3, pytest.approx(0.3 / 3 + 0.6 / 13)),
     ]  # fmt: skip
     assert hits[0].why == "arm 2, arm 1"
-    assert hits == HybridBackend(Arm(1, 2, 3), Arm(2, 4)).recall("x", 10)
+    assert hits == HybridBackend(Arm(1, 2, 3), meaning).recall("x", 10)
 
 
 def test_words_weigh_more_in_a_long_question():
@@ -382,16 +384,16 @@ def test_a_keyword_score_is_the_share_of_the_question_that_a_text_says(store):
 
 
 def test_a_question_of_very_many_words_starves_no_filter_and_asks_for_a_thousand(store, monkeypatch):
-    from experience.backends.lists import Lists
+    from experience.backends.lists import Index
 
-    of = Lists.of
+    of = Index.of
     backend = open_backend("keyword", store)
     wanted = store.record(Episode("deploy the website", "o", success=True)).id
     rare = " ".join(f"rare{number}x" for number in range(100))
     store.record(Episode(rare, "o", success=False))
     assert [hit.id for hit in backend.recall(f"{rare} deploy website", 5, Filter(success=True))] == [wanted]
     asked = []
-    monkeypatch.setattr(Lists, "of", lambda self, words: asked.append(words) or of(self, words))
+    monkeypatch.setattr(Index, "of", lambda self, words: asked.append(words) or of(self, words))
     backend.recall(" ".join(f"word{number}x" for number in range(5000)), 1)
 
     assert len(asked[0]) == 1000
