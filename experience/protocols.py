@@ -169,8 +169,10 @@ class Filter:
             object.__setattr__(self, name, checked_moment(name, moment))
         if self.ids is not None:
             ids = tuple(self.ids) if isinstance(self.ids, Iterable) else (f"{self.ids} alone",)
-            if odd := [id for id in ids if type(id) is not int]:
-                raise InvalidInput(f"ids holds {odd[0]!r}; a filter needs a list of whole numbers, or None (any)")
+            if odd := [id for id in ids if type(id) is not int or not -_IDS_END <= id < _IDS_END]:
+                raise InvalidInput(
+                    f"ids holds {odd[0]!r}; a filter needs a list of whole numbers below 2**63, or None (any)"
+                )
             object.__setattr__(self, "ids", ids)
 
     def __bool__(self) -> bool:
@@ -178,6 +180,7 @@ class Filter:
         return self != _EVERYTHING
 
 
+_IDS_END = 2**63  # what a file, and an array of ids, can hold
 _EVERYTHING = Filter()
 
 
