@@ -42,7 +42,7 @@ class Index:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self._version: Version | None = None
-        self._state: tuple[object, ...] = ()  # the space, the stamp of deletions, and the numbers of the segments
+        self._state: tuple[object, ...] = ()  # the stamp of deletions, the space, and the numbers of its segments
         self._space = -1
         self._firsts: dict[int, int] = {}  # segment: the index that its block's first place would have
         self._begins: dict[int, tuple[int, int]] = {}  # segment: where its documents lie, from and to
@@ -74,8 +74,8 @@ class Index:
         sql = "SELECT number, first, room, living, tokens FROM segments WHERE space = ? ORDER BY first"
         segments = self._store.read(sql, (self._space,))
         self._counts = sum(row[3] for row in segments), sum(row[4] for row in segments)
-        state = (self._space, self._store.removals(), *(row[0] for row in segments))
-        if not self._state or state[2:] != self._state[2:]:
+        state = (self._store.removals(), self._space, *(row[0] for row in segments))
+        if state[1:] != self._state[1:]:  # in another space the same episodes may stand elsewhere
             self._load(segments)
         end = segments[-1][1] + segments[-1][2] if segments else 0
         if state != self._state:

@@ -127,9 +127,16 @@ class SqliteFile:
         return not busy
 
     def copy_into(self, other: "SqliteFile") -> None:
-        """Make another file hold what this one holds, whatever it held before."""
-        with self._database() as mine, other._database() as copy:  # noqa: SLF001 (our own)
-            mine.conn.backup(copy.conn)
+        """Make another one, which is in memory, hold what this one holds, whatever it held before."""
+        with self._database() as mine, other.alone():
+            connection = _connection(_IN_MEMORY)
+            # Older files have pages of another size, and memory takes only those of its own.
+            [(size,)] = mine.execute("PRAGMA page_size").fetchall()
+            connection.execute(f"PRAGMA page_size = {size}")
+            mine.conn.backup(connection)
+            other.close()
+            other._db = _opened(Database(connection, execute_plugins=False), _IN_MEMORY)  # noqa: SLF001 (our own)
+            other._connections += 1  # noqa: SLF001
 
     def size_on_disk(self) -> int:
         """Bytes of the file and of what SQLite keeps beside it; 0 for one in memory."""
@@ -218,8 +225,7 @@ def connect(path: Path | str, *, create: bool) -> Database:
     if name != _IN_MEMORY:
         _prepare(Path(path), create=create)
     try:
-        # isolation_level None: no statement begins a transaction unless we say so, and we say BEGIN IMMEDIATE.
-        connection = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = _connection(name)
     except sqlite3.Error as error:
         raise StoreError(f"cannot open {name}: {error}; choose a file in a folder that can be written to") from error
     try:
@@ -230,6 +236,11 @@ def connect(path: Path | str, *, create: bool) -> Database:
     except StoreError:
         connection.close()
         raise
+
+
+def _connection(name: str) -> sqlite3.Connection:
+    # isolation_level None: no statement begins a transaction unless we say so, and we say BEGIN IMMEDIATE.
+    return sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _prepare(path: Path, *, create: bool) -> None:

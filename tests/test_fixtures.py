@@ -7,6 +7,8 @@ from conftest import ROOT
 
 from experience import Memory, SqliteStore
 from experience.backends import open_backend
+from experience.backends.keyword import KeywordBackend
+from experience.tell.past import store_as_of
 from experience.testing import HashEncoder
 from experience.transfer import export_lines
 
@@ -49,6 +51,12 @@ def test_an_old_file_can_be_recalled_from_written_to_and_rebuilt(old):
     old.rebuild()
 
     assert memory.refresh() == 4
+
+
+def test_the_past_of_an_old_file_is_known_though_its_pages_are_of_another_size(old):
+    with store_as_of(old, old.get(1).recorded_at) as then:
+        assert 1 in [record.id for record in then.records()]
+        assert KeywordBackend(then).recall("deploy", 1)[0].id == 1
 
 
 def test_the_skills_in_an_old_file_are_what_they_were(path):

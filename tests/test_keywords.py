@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -185,6 +186,16 @@ def test_a_namespace_that_was_deleted_and_begun_anew_is_followed(path):
     there.delete_namespace()
     [id] = fill(there, 1)
     assert [hit.id for hit in backend.recall("deploy", 5)] == [id]
+
+
+def test_an_index_made_anew_in_which_some_stand_where_they_stood_is_followed(store, clock):
+    backend = KeywordBackend(store)
+    for hours in (0, 3, 1, 2, 4):  # the new one may be in the order of these
+        store.record(Episode("deploy the website", "x", started_at=clock.now + timedelta(hours=hours)))
+    before = backend.recall("deploy", 9)
+    store.rebuild()
+    assert backend.recall("deploy", 9) == before
+    assert len(before) == 5
 
 
 def test_the_past_scores_as_it_did(store, clock, small):

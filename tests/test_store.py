@@ -508,6 +508,8 @@ def test_a_filter_knows_whether_it_filters():
         {"ids": "12"},
         {"ids": 5},
         {"ids": [1.5]},
+        {"ids": [2**63]},
+        {"ids": [-(2**63) - 1]},
     ],
 )
 def test_a_filter_that_cannot_be_meant_is_refused(wrong):
