@@ -83,14 +83,17 @@ class KeywordBackend:
         from experience.backends.ranking import best
 
         passed = np.empty(0, dtype=np.intp)
-        looked_at, most = 0, max(_FIRST_LOOK, 2 * k)
+        looked_at, most, listed = 0, max(_FIRST_LOOK, 2 * k), False
         while looked_at < len(ids) and len(passed) < k:
             candidates = best(ids, scores, most)[looked_at:]
             passed = np.concatenate([passed, candidates[passing(self._store, where, ids[candidates])]])
             looked_at, most = looked_at + len(candidates), most * _FURTHER
-            if len(passed) < k and looked_at < len(ids) and (few := all_passing(self._store, where, _FEW)) is not None:
-                among = np.flatnonzero(np.isin(ids, few))
-                return among[best(ids[among], scores[among], k)]
+            # Where so few have passed that the next look is not expected to be enough, all that pass are likely few.
+            if looked_at < len(ids) and len(passed) * most < k * looked_at and not listed:
+                listed = True
+                if (few := all_passing(self._store, where, _FEW)) is not None:
+                    among = np.flatnonzero(np.isin(ids, few))
+                    return among[best(ids[among], scores[among], k)]
         return passed[:k]
 
 

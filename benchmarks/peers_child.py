@@ -55,10 +55,10 @@ def no_network() -> None:
 
 
 def table(task: Task, texts: Sequence[str], rows: range) -> Encode:
-    """An encoder that looks vectors up: those of these texts, which have these rows."""
+    """An encoder that looks vectors up: those of these texts, which have these rows; any other text has the first."""
     vectors = np.load(Path(task.corpus) / "vectors.npy", mmap_mode="r")
     at = dict(zip(texts, rows, strict=True))
-    return lambda asked: np.asarray(vectors[[at[text] for text in asked]])
+    return lambda asked: np.asarray(vectors[[at.get(text, rows[0]) for text in asked]])
 
 
 def model(peer: str) -> Encode:

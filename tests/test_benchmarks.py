@@ -64,6 +64,12 @@ def test_latency_is_measured_at_the_sizes_named():
     assert "60" in json.dumps(json.loads(done.stdout))
 
 
+def test_recall_by_words_is_measured_beside_fts5_on_made_up_sentences(tmp_path):
+    done = script("keywords.py", "--sizes", "1200", "--questions", "2", "--data", tmp_path / "nothing", "--json")
+
+    assert [row["name"] for row in json.loads(done.stdout)["1200"]][:2] == ["add many", "room"]
+
+
 def test_learning_is_measured_on_made_up_runs_where_there_is_no_real_data(tmp_path):
     done = script(
         "learning.py", "--part", "scale", "--part", "distill", "--runs", "200", "--data", tmp_path / "nothing"
