@@ -74,7 +74,9 @@ class Hardwon(Store):
         memory.refresh()
 
     def _ask(self, by: str, text: str, k: int, *where: Any) -> list[int]:
-        return [int(match.record.episode.run_id or -1) for match in self.by[by].recall(text, k, *where)]
+        # Nobody else refuses what is foreign, so ours does not either.
+        found = self.by[by].recall(text, k, *where, floor=False)
+        return [int(match.record.episode.run_id or -1) for match in found]
 
     def vector(self, text: str, k: int) -> list[int]:
         return self._ask("embedding", text, k)
