@@ -1,14 +1,11 @@
-"""The file under a store: opened with care, read, and written in whole transactions.
+"""The file under a store: read, written in whole transactions, shared by threads and left to a parent by forks.
 
-Opening decides what the file is before it changes a byte of it: a path typed wrongly must not turn somebody's other
-database into ours. What SQLite says when something is wrong becomes one sentence that says what to do. This module knows
-no episodes.
+It knows no episodes; how a file is opened is the business of `opening`.
 """
 
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +15,8 @@ from typing import Any, NamedTuple, Self
 
 from sqlite_utils import Database
 
-from experience import postings, schema
-from experience.errors import InvalidInput, NewerSchema, StoreError
-
-_APPLICATION_ID = 0x68776F6E  # "hwon"
-_BUSY_SECONDS = 30.0
-_PAGE = 8192  # bytes; five vectors of 384 numbers fill one, where of 4096 bytes two would leave a quarter empty
-_IN_MEMORY = ":memory:"
+from experience.errors import InvalidInput, StoreError
+from experience.opening import IN_MEMORY, connect, connection, opened, transaction, why
 
 
 class Version(NamedTuple):
@@ -42,7 +34,7 @@ class SqliteFile:
     def __init__(self, path: Path | str, *, create: bool = True) -> None:
         """Open the file at `path` (":memory:" for none), making it when `create`. Raises StoreError."""
         # Absolute: the same file is to be found again after a change of folder.
-        self.path = path if str(path) == _IN_MEMORY else Path(path).absolute()
+        self.path = path if str(path) == IN_MEMORY else Path(path).absolute()
         self._lock = threading.RLock()
         self._left_to_parent = False
         self._connections, self._undone = 1, 0  # connections it has had, and writes that failed
@@ -82,7 +74,7 @@ class SqliteFile:
         """
         with self._database() as db:
             # A savepoint inside a transaction.
-            whole = db.atomic() if db.conn.in_transaction else _transaction(db)
+            whole = db.atomic() if db.conn.in_transaction else transaction(db)
             try:
                 with whole:
                     yield db
@@ -129,13 +121,13 @@ class SqliteFile:
     def copy_into(self, other: "SqliteFile") -> None:
         """Make another one, which is in memory, hold what this one holds, whatever it held before."""
         with self._database() as mine, other.alone():
-            connection = _connection(_IN_MEMORY)
+            copy = connection(IN_MEMORY)
             # Older files have pages of another size, and memory takes only those of its own.
             [(size,)] = mine.execute("PRAGMA page_size").fetchall()
-            connection.execute(f"PRAGMA page_size = {size}")
-            mine.conn.backup(connection)
+            copy.execute(f"PRAGMA page_size = {size}")
+            mine.conn.backup(copy)
             other.close()
-            other._db = _opened(Database(connection, execute_plugins=False), _IN_MEMORY)  # noqa: SLF001 (our own)
+            other._db = opened(Database(copy, execute_plugins=False), IN_MEMORY)  # noqa: SLF001 (our own)
             other._connections += 1  # noqa: SLF001
 
     def size_on_disk(self) -> int:
@@ -150,7 +142,7 @@ class SqliteFile:
         it, would take the parent's locks for its own and lose what it wrote when the parent closes. So it is closed; but in
         the middle of a transaction closing would undo what the parent is still writing, and then it is only let lie.
         """
-        if self._db is None or str(self.path) == _IN_MEMORY:
+        if self._db is None or str(self.path) == IN_MEMORY:
             return
         if held and not self._db.conn.in_transaction:
             self._db.close()
@@ -172,7 +164,7 @@ class SqliteFile:
             try:
                 yield self._db
             except sqlite3.Error as error:
-                raise StoreError(_why(str(self.path), error)) from error
+                raise StoreError(why(str(self.path), error)) from error
 
 
 _PATIENCE = 1.0  # seconds that a fork waits for each file which another thread is using
@@ -211,115 +203,6 @@ def _leave_all() -> None:
 
 
 def _closed_connection() -> sqlite3.Connection:
-    connection = sqlite3.connect(_IN_MEMORY)
+    connection = sqlite3.connect(IN_MEMORY)
     connection.close()
     return connection
-
-
-def connect(path: Path | str, *, create: bool) -> Database:
-    """The database at `path`, at this release's schema. Raises StoreError in one sentence that says what to do.
-
-    The connection may be used from any thread, by one at a time.
-    """
-    name = str(path)
-    if name != _IN_MEMORY:
-        _prepare(Path(path), create=create)
-    try:
-        connection = _connection(name)
-    except sqlite3.Error as error:
-        raise StoreError(f"cannot open {name}: {error}; choose a file in a folder that can be written to") from error
-    try:
-        return _opened(Database(connection, execute_plugins=False), name)
-    except sqlite3.Error as error:
-        connection.close()
-        raise StoreError(_why(name, error)) from error
-    except StoreError:
-        connection.close()
-        raise
-
-
-def _connection(name: str) -> sqlite3.Connection:
-    # isolation_level None: no statement begins a transaction unless we say so, and we say BEGIN IMMEDIATE.
-    return sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-
-
-def _prepare(path: Path, *, create: bool) -> None:
-    """Make an empty file where there is none, readable by its owner alone: what is recorded may be private."""
-    try:
-        directory, there = path.is_dir(), path.exists()
-        if create and not there:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot make {path}: {error}; choose a place that can be written to") from error
-    if directory:
-        raise StoreError(f"{path} is a directory; name a file in it, such as {path / 'experience.db'}")
-    if not create and not there:
-        raise StoreError(f"there is no store at {path}; record or import something first, or name another file")
-
-
-def _opened(db: Database, name: str) -> Database:
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA secure_delete = ON")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("BEGIN")  # one view of both, while another process may be making the tables
-    [(tables,)] = db.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    [(application,)] = db.execute("PRAGMA application_id").fetchall()
-    db.execute("COMMIT")
-    if tables and application != _APPLICATION_ID:
-        raise StoreError(f"{name} is a SQLite database of another program; name a file of its own for the store")
-    if tables and (names := schema.newer(db)):
-        raise NewerSchema(f"{name} was written by a newer release (it has {names[-1]}); run: pip install -U hardwon")
-    if not tables:
-        db.execute(f"PRAGMA page_size = {_PAGE}")
-    _use_wal(db)
-    if schema.pending(db):
-        with _transaction(db):
-            schema.migrate(db)
-            postings.catch_up(db)
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    return db
-
-
-@contextmanager
-def _transaction(db: Database) -> Iterator[None]:
-    # IMMEDIATE: a transaction that reads first and writes later fails at once when another has written in between.
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.conn.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _use_wal(db: Database) -> None:
-    # The switch to WAL does not wait for other connections as statements do, so the waiting is done here.
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-_SENTENCES = {
-    "not a database": "{name} is not a SQLite database; name another file for the store",
-    "readonly": "{name} lies in a read-only place; copy it to one that can be written to",
-    "read-only": "{name} lies in a read-only place; copy it to one that can be written to",
-    "malformed": "{name} is damaged ({said}); restore it from a copy or an export",
-    "closed database": "{name} was closed, or left to the parent by a fork, in the middle of a transaction; open it again",
-    "locked": "{name} is being written by another process, for longer than it is waited for; try again",
-    "full": "there is no room left for {name}; nothing was changed; free some and try again",
-    "": "cannot use {name}: {said}; check that the file and its folder can be read and written",
-}
-
-
-def _why(name: str, error: sqlite3.Error) -> str:
-    said = str(error)
-    return next(sentence for word, sentence in _SENTENCES.items() if word in said).format(name=name, said=said)

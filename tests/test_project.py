@@ -26,6 +26,7 @@ LAYERS = [
     {"schema", "recalled", "testing", "lines", "choosing"},
     {"echoes"},
     {"rows", "postings"},
+    {"opening"},
     {"sqlite_file", "writing"},
     {"admission"},
     {"store"},
