@@ -188,6 +188,11 @@ def _rows(store: SqliteStore, space: Space, quantizer: Any, after: int) -> Itera
 
 
 def _more_than(store: SqliteStore, space: Space, count: int) -> bool:
+    # Ids tell at once that a small space is small; of others so many are walked through.
+    low, high = (f"(SELECT {end}(id) FROM vectors WHERE space = ?1)" for end in ("min", "max"))
+    [(first, last)] = store.read(f"SELECT {low}, {high}", (space.id,))
+    if last is None or last - first < count:
+        return False
     return bool(store.read("SELECT 1 FROM vectors WHERE space = ? LIMIT 1 OFFSET ?", (space.id, count)))
 
 

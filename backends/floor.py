@@ -123,7 +123,7 @@ class MeaningFloor:
 
     def calibrate(self) -> None:
         """Keep it when there is none yet, or twice or half as many episodes as when it was found out."""
-        kept, count = self._kept(), self._store.count()
+        kept, count = self._kept(), self._store.indexed()
         if count and (kept is None or not kept.count < 2 * count < 4 * kept.count):
             found = self._known = self._found_out(last := _newest(self._store))
             data = {"last": last, "count": count, "meaning": round(found.meaning, 6), "gibberish": found.gibberish}
@@ -150,7 +150,7 @@ class MeaningFloor:
 
         from experience.backends.threads import one_thread
 
-        vectors, count = self._embedding.sample(_SAMPLE), self._store.count()
+        vectors, count = self._embedding.sample(_SAMPLE), self._store.indexed()
         floor = min(_HIGHEST, _CHANCE * _best_of(count))
         with one_thread():
             pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]

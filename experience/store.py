@@ -220,6 +220,14 @@ class SqliteStore(SqliteFile):
         [(number,)] = self.read(f"SELECT count(*) FROM ({chosen})", parameters)
         return int(number)
 
+    def indexed(self) -> int:
+        """How many episodes can be recalled by the index's own account, which expired ones still belong to; without counting."""
+        space = "SELECT number FROM word_spaces WHERE namespace = ?"
+        sql = f"SELECT coalesce(sum(living), 0), coalesce(max(first + room), 0) FROM segments WHERE space = ({space})"
+        [(living, end)] = self.read(sql, (self.namespace,))
+        sql = f"SELECT count(*) FROM words WHERE space = ({space}) AND position >= ?"
+        return int(living) + int(self.read(sql, (self.namespace, end))[0][0])
+
     def total(self) -> int:
         """How many records there are, superseded and expired ones too."""
         [(number,)] = self.read("SELECT count(*) FROM episodes WHERE namespace = ?", (self.namespace,))

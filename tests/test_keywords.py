@@ -441,3 +441,15 @@ def test_what_was_seen_in_a_transaction_that_failed_is_found_no_more(store):
     second = store.record(Episode("plums", "x")).id
     assert [hit.id for hit in keyword.recall("plums", 3)] == [second]
     assert [hit.id for hit in keyword.recall("apples", 3)] == [first]
+
+
+def test_the_index_says_how_many_episodes_it_holds(store):
+    small_segments = [store.record(Episode(f"apples {number}", "x")).id for number in range(2100)]
+    assert store.indexed() == store.count() == 2100
+    store.delete(*small_segments[:1500], small_segments[-1])
+    assert store.indexed() == store.count() == 599
+    store.record(Episode("pears", "x", run_id="r"))
+    store.record(Episode("pears", "y", run_id="r"), supersede=True)
+    assert store.indexed() == store.count() == 600
+    store.delete_namespace()
+    assert store.indexed() == 0
