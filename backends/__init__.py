@@ -1,7 +1,7 @@
 """The rankings: by keyword, by embedding, by both. `open_backend` finds one by its name.
 
-Nothing is imported before it is asked for: the keyword backend must not cost numpy, and nobody should pay for torch
-who does not use it.
+Nothing is imported before it is asked for: a recall by keyword must not wait for a tokenizer and a model, and nobody should
+pay for torch or faiss who does not use it.
 """
 
 from typing import TYPE_CHECKING

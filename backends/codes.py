@@ -1,6 +1,7 @@
 """Vectors of a large space in short, to find out which are worth a look.
 
-Each vector is cut into pieces of four numbers, and each piece becomes the number of the nearest of sixteen (product
+Each vector is turned so that its pieces of four numbers say about as much each (Ge, He, Ke and Sun, "Optimized product
+quantization", CVPR 2013, the parametric way), and each piece becomes the number of the nearest of sixteen (product
 quantisation: Jégou, Douze and Schmid, IEEE TPAMI 33, 2011), 48 bytes for 384 numbers; the product of a question with all of
 them is added up in registers (André, Kermarrec and Le Scouarnec, "Cache locality is not enough", VLDB 2015), which is what
 the package faiss is for. What they find is looked at exactly, by others. Codes stand in the store, beside the vectors,
@@ -26,12 +27,30 @@ LEAST = 20_000
 CHUNK = 4096
 """Codes in a row."""
 _PIECE = 4  # numbers
-_RECIPE = "PQ of 4 numbers in 4 bits"
-_TRAINING = 20_000  # vectors that the sixteen are learned from
+_RECIPE = "PQ of 4 numbers in 4 bits, turned"
+_TRAINING = 20_000  # vectors that the turn and the sixteen are learned from
 _RETRAIN = 4  # a space that grew so many times over gets a codebook of its own time
 
-Codebook = Vectors  # (pieces, 16, 4)
 Packed = NDArray[np.uint8]  # (vectors, pieces / 2), two codes a byte, the first in the low half
+
+
+class Codebook(NamedTuple):
+    """What codes are made with: float32 both."""
+
+    turn: Vectors
+    """An orthogonal matrix, (width, width); a vector is multiplied with it, from its left."""
+    centres: Vectors
+    """(pieces, 16, 4)"""
+
+    @classmethod
+    def read(cls, blob: bytes, width: int) -> "Codebook":
+        """As it was written: the turn, then the centres."""
+        numbers = np.frombuffer(blob, dtype="<f4")
+        return cls(numbers[: width * width].reshape(width, width), numbers[width * width :].reshape(-1, 16, _PIECE))
+
+    def written(self) -> bytes:
+        """As the store keeps it."""
+        return b"".join(part.astype("<f4").tobytes() for part in self)
 
 
 class Codes:
@@ -44,19 +63,20 @@ class Codes:
         self.vectors, self.episodes = vectors, episodes
         self._codebook, self._packed = codebook, packed
         self._in_order = bool(np.all(episodes[1:] > episodes[:-1]))
-        self._index = _index(codebook, packed)
+        self._index = _index(codebook.centres, packed)
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def nearest(self, query: Vectors, count: int) -> NDArray[np.intp]:
         """Positions of about the `count` nearest, best first."""
-        _, [found] = self._index.search(query[None], count)
+        _, [found] = self._index.search((query @ self._codebook.turn)[None], count)
         return np.asarray(found[found >= 0], dtype=np.intp)
 
     def nearest_among(self, query: Vectors, positions: NDArray[np.intp], count: int) -> NDArray[np.intp]:
         """About the `count` nearest of those at `positions`, best first."""
-        products = np.einsum("pcn,pn->pc", self._codebook, query.reshape(len(self._codebook), _PIECE))
+        turned = (query @ self._codebook.turn).reshape(-1, _PIECE)
+        products = np.einsum("pcn,pn->pc", self._codebook.centres, turned)
         # The two codes of a byte together: byte = first + 16 * second.
         pairs = (products[1::2, :, None] + products[0::2, None, :]).reshape(-1, 256)
         scores = pairs[np.arange(len(pairs)), self._packed[positions]].sum(axis=1)
@@ -78,9 +98,12 @@ def available() -> bool:
 
 def ends(store: SqliteStore, space: Space) -> tuple[int, int]:
     """What the first row of a space's codes is known by, and the last vector that has one; zeros when it has none."""
-    first = "SELECT id FROM codes WHERE space = ?1 ORDER BY first LIMIT 1"
-    last = "SELECT last FROM codes WHERE space = ?1 ORDER BY first DESC LIMIT 1"
-    [(begin, end)] = store.read(f"SELECT coalesce(({first}), 0), coalesce(({last}), 0)", (space.id,))
+    here = "codes WHERE space = (SELECT space FROM codebooks WHERE space = ?1 AND recipe = ?2)"
+    first, last = (
+        f"SELECT id FROM {here} ORDER BY first LIMIT 1",
+        f"SELECT last FROM {here} ORDER BY first DESC LIMIT 1",
+    )
+    [(begin, end)] = store.read(f"SELECT coalesce(({first}), 0), coalesce(({last}), 0)", (space.id, _RECIPE))
     return int(begin), int(end)
 
 
@@ -92,19 +115,19 @@ def count(store: SqliteStore, space: Space) -> int:
 
 def load(store: SqliteStore, space: Space) -> Codes | None:
     """The codes of a space, or None when it has none or faiss is not there."""
-    if not available():
-        return None
     with store.snapshot():
         book = store.read("SELECT codebook FROM codebooks WHERE space = ? AND recipe = ?", (space.id, _RECIPE))
+        if not book or not available():
+            return None
         found = store.read("SELECT vectors, episodes, codes FROM codes WHERE space = ? ORDER BY first", (space.id,))
         begin, _ = ends(store, space)
-    if not book or not found:
+    if not found:
         return None
     vectors, episodes, packed = (b"".join(part) for part in zip(*found, strict=True))
     return Codes(
         space,
         begin,
-        _codebook(book[0][0]),
+        Codebook.read(book[0][0], space.width),
         np.frombuffer(vectors, dtype="<i8"),
         np.frombuffer(episodes, dtype="<i8"),
         np.frombuffer(packed, dtype=np.uint8).reshape(len(vectors) // 8, -1),
@@ -116,26 +139,20 @@ def fold(store: SqliteStore, space: Space) -> None:
 
     Safe to kill and to run twice. Does nothing for a small space, a width that is no multiple of 8, or without faiss.
     """
-    if not available() or space.width % (2 * _PIECE):
+    sql = "SELECT trained_on, codebook FROM codebooks WHERE space = ? AND recipe = ?"
+    book = store.read(sql, (space.id, _RECIPE))
+    if space.width % (2 * _PIECE) or not (book or _more_than(store, space, LEAST)) or not available():
         return
     with _one_thread():
-        _fold(store, space)
-
-
-def _fold(store: SqliteStore, space: Space) -> None:
-    book = store.read("SELECT trained_on, codebook FROM codebooks WHERE space = ? AND recipe = ?", (space.id, _RECIPE))
-    if not book:
-        if _more_than(store, space, LEAST):
+        if not book or count(store, space) >= _RETRAIN * book[0][0]:
             _renew(store, space)
-    elif count(store, space) >= _RETRAIN * book[0][0]:
-        _renew(store, space)
-    else:
-        _continue(store, space, book[0][1])
+        else:
+            _continue(store, space, book[0][1])
 
 
 def _continue(store: SqliteStore, space: Space, codebook: bytes) -> None:
     _, last = ends(store, space)
-    for row in _rows(store, space, _quantizer(_codebook(codebook)), last):
+    for row in _rows(store, space, Codebook.read(codebook, space.width), last):
         with store.write():
             book = store.read("SELECT 1 FROM codebooks WHERE space = ? AND codebook = ?", (space.id, codebook))
             if not book or ends(store, space)[1] != last:
@@ -153,16 +170,14 @@ class _Row(NamedTuple):
 
 
 def _renew(store: SqliteStore, space: Space) -> None:
-    quantizer = _quantizer(None, space.width)
-    quantizer.train(sample(store, space, _TRAINING))
-    rows = list(_rows(store, space, quantizer, 0))
-    codebook = _faiss().vector_to_array(quantizer.centroids).astype("<f4").tobytes()
+    codebook = _learned(sample(store, space, _TRAINING))
+    rows = list(_rows(store, space, codebook, 0))
     with store.write() as db:
         if not store.read("SELECT 1 FROM spaces WHERE id = ?", (space.id,)):
             return
         db.execute("DELETE FROM codebooks WHERE space = ?", (space.id,))
         trained_on = sum(len(row.vectors) for row in rows)
-        db.execute("INSERT INTO codebooks VALUES (?, ?, ?, ?)", (space.id, _RECIPE, trained_on, codebook))
+        db.execute("INSERT INTO codebooks VALUES (?, ?, ?, ?)", (space.id, _RECIPE, trained_on, codebook.written()))
         for row in rows:
             _insert(store, space, row)
 
@@ -179,11 +194,12 @@ def _insert(store: SqliteStore, space: Space, row: _Row) -> None:
         db.execute(sql, (space.id, row.first, row.last, *blobs))
 
 
-def _rows(store: SqliteStore, space: Space, quantizer: Any, after: int) -> Iterator[_Row]:
+def _rows(store: SqliteStore, space: Space, codebook: Codebook, after: int) -> Iterator[_Row]:
+    quantizer = _quantizer(codebook.centres)
     sql = "SELECT id, episode_id, vector FROM vectors WHERE space = ? AND id > ? ORDER BY id LIMIT ?"
     while len(found := store.read(sql, (space.id, after, CHUNK))) == CHUNK:
         vectors, episodes = np.array([row[:2] for row in found], dtype="<i8").T
-        packed = quantizer.compute_codes(stacked([blob for *_, blob in found], space.width))
+        packed = quantizer.compute_codes(stacked([blob for *_, blob in found], space.width) @ codebook.turn)
         yield _Row(found[0][0], after := found[-1][0], vectors, episodes, packed)
 
 
@@ -196,8 +212,28 @@ def _more_than(store: SqliteStore, space: Space, count: int) -> bool:
     return bool(store.read("SELECT 1 FROM vectors WHERE space = ? LIMIT 1 OFFSET ?", (space.id, count)))
 
 
-def _codebook(blob: bytes) -> Codebook:
-    return np.frombuffer(blob, dtype="<f4").reshape(-1, 16, _PIECE)
+def _learned(vectors: Vectors) -> Codebook:
+    """The turn that spreads these vectors evenly over their pieces, and the centres of each piece; vectors a row each."""
+    turn = _turn(np.cov(vectors.T))
+    quantizer = _quantizer(None, vectors.shape[1])
+    quantizer.train(vectors @ turn)
+    centres = _faiss().vector_to_array(quantizer.centroids)
+    return Codebook(turn, centres.reshape(-1, 16, _PIECE))
+
+
+def _turn(covariance: NDArray[np.float64]) -> Vectors:
+    """The main directions, dealt out so that the product of the variances is about the same in each piece."""
+    variances, directions = np.linalg.eigh(covariance)
+    pieces: list[list[int]] = [[] for _ in range(len(covariance) // _PIECE)]
+    least = variances[-1] * 1e-9  # directions in which nothing lies at all
+    logarithms = np.log(np.maximum(variances, least) / least) if least > 0 else variances
+    said = [0.0] * len(pieces)
+    for direction in reversed(range(len(covariance))):
+        at = min((at for at, piece in enumerate(pieces) if len(piece) < _PIECE), key=said.__getitem__)
+        pieces[at].append(direction)
+        said[at] += logarithms[direction]
+    order = [direction for piece in pieces for direction in piece]
+    return np.ascontiguousarray(directions[:, order], dtype=np.float32)
 
 
 @lru_cache(maxsize=1)
@@ -220,20 +256,20 @@ def _one_thread() -> Iterator[None]:
         _faiss().omp_set_num_threads(before)
 
 
-def _quantizer(codebook: Codebook | None, width: int = 0) -> Any:
-    """Faiss's quantizer with this codebook, or an untrained one for vectors of a width."""
-    pieces = width // _PIECE if codebook is None else len(codebook)
+def _quantizer(centres: Vectors | None, width: int = 0) -> Any:
+    """Faiss's quantizer with these centres, or an untrained one for vectors of a width."""
+    pieces = width // _PIECE if centres is None else len(centres)
     made = _faiss().ProductQuantizer(pieces * _PIECE, pieces, 4)
-    if codebook is not None:
-        _faiss().copy_array_to_vector(codebook.ravel(), made.centroids)
+    if centres is not None:
+        _faiss().copy_array_to_vector(centres.ravel(), made.centroids)
     return made
 
 
-def _index(codebook: Codebook, packed: Packed) -> Any:
+def _index(centres: Vectors, packed: Packed) -> Any:
     """Faiss's index over codes that are there already."""
-    faiss, pieces = _faiss(), len(codebook)
+    faiss, pieces = _faiss(), len(centres)
     plain = faiss.IndexPQ(pieces * _PIECE, pieces, 4, faiss.METRIC_INNER_PRODUCT)
-    faiss.copy_array_to_vector(codebook.ravel(), plain.pq.centroids)
+    faiss.copy_array_to_vector(centres.ravel(), plain.pq.centroids)
     faiss.copy_array_to_vector(packed.ravel(), plain.codes)
     plain.ntotal, plain.is_trained = len(packed), True
     return faiss.IndexPQFastScan(plain)

@@ -25,7 +25,7 @@ from experience.store import SqliteStore
 if TYPE_CHECKING:
     from experience.sqlite_file import Version
 
-_LOOKED_AT, _LOOKED_AT_OF = 128, 8_000
+_LOOKED_AT, _LOOKED_AT_OF = 160, 12_500
 """Vectors found by codes that are looked at exactly, and one more for so many; of 10 nearest they hold more than 99 in 100."""
 _MANY_LEFT = 0.9  # of the codes in memory; when fewer of them are still in the file, they are read again
 _FEW = 20_000  # of so many it is cheaper to ask once which pass than to try the nearest first
@@ -84,12 +84,10 @@ class Nearest:
 
     def _outdated(self, space: Space, stamp: int) -> bool:
         """Whether the file's codes are others than those in memory, and better to have."""
-        if not codes.available():
-            return False
         begin, end = codes.ends(self._store, space)
         held = self._codes
         if held is None or begin != held.begin:
-            return end > 0 or held is not None
+            return held is not None or (end > 0 and codes.available())
         full = len(self._matrix) > codes.LEAST
         if end > self._matrix.last or (full and end > held.last):
             return True
@@ -122,7 +120,8 @@ class Nearest:
             lambda many: held.nearest(query, many),
             lambda listed: _among(held, query, held.positions(listed), count),
         )
-        sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND space = ?"
+        # The plus keeps SQLite from looking up each id in the index of spaces first, which takes half as long again.
+        sql = "SELECT episode_id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?)) AND +space = ?"
         found = self._store.read(sql, (json.dumps(np.sort(held.vectors[at]).tolist()), held.space.id))
         return [(id, vector) for id, vector in found], len(at)
 

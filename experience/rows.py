@@ -49,14 +49,14 @@ def record_from(row: Sequence[Any]) -> Record:
     episode = Episode(
         situation=situation,
         outcome=outcome,
-        tools=tuple(json.loads(tools)),
-        skills=tuple(json.loads(skills)),
-        tags=tuple(json.loads(tags)),
+        tools=_names(tools),
+        skills=_names(skills),
+        tags=_names(tags),
         success=None if label is None else label.value,
         run_id=run_id,
         started_at=_moment(started_at),
         cost=Cost(*row[9:13]),
-        meta=json.loads(row[13]),
+        meta=json.loads(row[13]) if row[13] != "{}" else {},
     )
     return Record(
         id=id,
@@ -67,6 +67,10 @@ def record_from(row: Sequence[Any]) -> Record:
         expires_at=_moment(row[15]),
         superseded=bool(row[16]),
     )
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(json.loads(written)) if written != "[]" else ()
 
 
 def label_from(row: Sequence[Any]) -> Label:

@@ -187,7 +187,8 @@ class SqliteStore(SqliteFile):
 
     def get_many(self, ids: Sequence[int]) -> dict[int, Record]:
         """Those of the records that are there and have not expired, by id."""
-        sql = f"""{rows.SELECT_RECORD} WHERE e.namespace = ? AND (e.expires_at IS NULL OR e.expires_at > ?)
+        # The plus makes SQLite find them by id alone, not in an index of the namespace first.
+        sql = f"""{rows.SELECT_RECORD} WHERE +e.namespace = ? AND (e.expires_at IS NULL OR e.expires_at > ?)
             AND e.id IN (SELECT value FROM json_each(?))"""
         found = self.read(sql, (self.namespace, moment_text(self.now()), json.dumps(list(ids))))
         return {row[0]: rows.record_from(row) for row in found}

@@ -228,6 +228,18 @@ def test_a_space_that_has_grown_four_times_over_gets_codes_of_its_own_time(memor
     assert agreement(memory) > 0.99
 
 
+def test_codes_of_another_recipe_are_neither_read_nor_kept(memory):
+    with memory.store.write() as db:
+        db.execute("UPDATE codebooks SET recipe = 'of another release', codebook = x'00'")
+    with SqliteStore(memory.store.path) as store:
+        reader = opened(store)
+        assert agreement(reader) == 1  # looked through
+        reader.refresh()
+        assert store.read("SELECT recipe FROM codebooks") == [(codes._RECIPE,)]
+        assert coded(reader) == 960
+        assert agreement(reader) > 0.99
+
+
 def test_reading_codes_is_left_out_where_faiss_is_not_installed(memory, monkeypatch):
     monkeypatch.setattr(codes, "_faiss", lambda: None)
     with SqliteStore(memory.store.path) as other:

@@ -167,11 +167,11 @@ def test_help_loads_neither_sqlite_nor_numpy():
 def test_a_recall_by_embedding_does_not_import_torch(path):
     loaded = loaded_by(
         f"from experience import Episode, Memory\nwith Memory.open({str(path)!r}, 'hybrid') as m:\n"
-        "    m.record(Episode('s', 'o')); assert m.recall('s')"
+        "    m.record(Episode('s', 'o')); assert m.recall('s'); m.refresh()"
     )
 
     assert "tokenizers" in loaded
-    assert not {"torch", "transformers", "sentence_transformers", "scipy"} & loaded
+    assert not {"torch", "transformers", "sentence_transformers", "scipy", "faiss"} & loaded
 
 
 def test_importing_acts_on_nothing(tmp_path):
