@@ -89,9 +89,11 @@ def test_the_page_lists_what_people_read_and_describes_it(full):
     assert "every namespace" in front
     for question in QUERIES.values():
         assert question["title"] in front
-    assert (
-        b"\x00" not in "".join(map(str, pages(full.path, *(f"/{name}.json?_shape=array" for name in QUERIES)))).encode()
+    answers = pages(
+        full.path, *(f"/{name}.json?_shape=array" for name in QUERIES), answer=lambda response: response.text
     )
+    assert "$base64" not in "".join(answers)  # as Datasette writes bytes
+    assert "$base64" in pages(full.path, "/vectors.json", answer=lambda response: response.text)[0]
 
 
 def test_every_table_and_column_of_a_store_is_described_or_hidden(full):
@@ -169,5 +171,5 @@ def test_the_command_writes_metadata_for_the_file_and_warns(full, tmp_path):
     assert json.loads(full_text) == metadata("runs")
     assert f"datasette {full.path} -m metadata.json" in done.stderr
     assert "every namespace" in done.stderr
-    for recorded in ("deploy", "bread", "Node", "other", "Build it"):
+    for recorded in ("deploy the", "bread", "Node", "scout", "prod", "Build it"):
         assert recorded not in full_text
