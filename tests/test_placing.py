@@ -1,6 +1,7 @@
 """Skills in the folders of the agents people use: nothing there is lost that somebody else wrote."""
 
 import pytest
+from conftest import ROOT
 
 from experience import NotFound, Skill, SkillFolder, SkillLibrary
 from experience.learn.evidence import Citation
@@ -144,3 +145,10 @@ def test_each_agent_has_a_place_in_a_project_and_one_in_a_home(tmp_path):
     assert AGENT_FOLDERS["copilot"] == AGENT_FOLDERS["github-copilot"]
     with pytest.raises(TypeError):
         AGENT_FOLDERS["mine"] = AGENT_FOLDERS["codex"]
+
+
+def test_the_documentation_names_each_agents_places():
+    page = (ROOT / "docs" / "exporting.md").read_text(encoding="utf-8")
+
+    for agent, places in AGENT_FOLDERS.items():
+        assert f"| `{agent}` | `{places.project}/` | `{places.user}/` |" in page
