@@ -396,6 +396,14 @@ def test_no_export_writes_over_the_store_by_any_of_its_names(command, path, tmp_
     assert len(command("export").stdout.splitlines()) == 1
 
 
+def test_a_link_that_leads_to_itself_gives_way_to_the_export(command, tmp_path):
+    command("record", "deploy", "--outcome", "live")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    command("export", tmp_path / "loop")
+
+    assert len((tmp_path / "loop").read_text().splitlines()) == 1
+
+
 @pytest.mark.parametrize(("form", "made_by"), [("atif", "atif.atif_lines"), ("csv", "table.csv_lines"), ("llm-collection", "llm_collection.write_collection")])  # fmt: skip
 def test_an_export_that_breaks_off_leaves_the_older_file(command, tmp_path, monkeypatch, form, made_by):
     command("record", "deploy", "--outcome", "live")

@@ -1,6 +1,7 @@
 """`export`: a store's records in a file that other tools read, or that another store takes in."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,5 +89,6 @@ def _metadata(settings: Settings, path: str) -> None:
 
 def _is_the_store(store: Path, path: Path) -> bool:
     """Whether a path is the store's file, or one that SQLite keeps beside it, by whatever name."""
-    own = [Path(f"{store.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
-    return path.resolve() in own or any(file.exists() and path.exists() and file.samefile(path) for file in own)
+    real, target = (os.path.realpath(one) for one in (store, path))  # which a link that leads to itself does not stop
+    own = [Path(f"{real}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
+    return Path(target) in own or any(file.exists() and path.exists() and file.samefile(path) for file in own)
