@@ -30,7 +30,7 @@ _HOMES = {
     "demo": "reading",
     "distill": "distilling",
     "explain": "telling",
-    "export": "moving",
+    "export": "exporting",
     "flags": "distilling",
     "import": "moving",
     "info": "reading",

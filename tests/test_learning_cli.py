@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -222,7 +223,32 @@ def test_export_takes_skills_to_another_agent(run, tmp_path):
     assert sorted(path.name for path in (tmp_path / ".claude" / "skills").iterdir()) == names
     assert len(run("skills", "export", names[0], "--skills", "one", "--json")) == 1
     assert "no skill" in run("skills", "export", "nothing", "--skills", "one", code=1).stderr
-    assert "say where to" in run("skills", "export", code=2).stderr
+    assert {row["state"] for row in run("skills", "export", "--json")} == {"same"}  # where approved ones lie already
+
+
+def test_export_takes_skills_to_the_users_own_folder_and_to_another_project(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    filled()
+    run("distill", "--approve")
+    [first, second] = run("skills", "export", "--agent", "copilot", "--user", "--json")
+    assert first["path"] == str(tmp_path / "home" / ".copilot" / "skills" / first["skill"] / "SKILL.md")
+    assert "would be" in run("skills", "export", "--agent", "hermes", "--project", "shop", "--dry-run").stderr
+    assert not (tmp_path / "shop").exists()
+    run("skills", "export", "--agent", "hermes", "--project", "shop")
+    file = tmp_path / "shop" / ".hermes" / "skills" / first["skill"] / "SKILL.md"
+    assert file.exists()
+    file.write_text("mine")
+    shown = run("skills", "export", "--agent", "hermes", "--project", "shop", code=1).stdout.splitlines()
+    assert shown[0].startswith("left alone  shop/.hermes/skills/")
+    assert "changed by hand" in shown[0]
+    assert shown[1].startswith("same  ")
+    assert file.read_text() == "mine"
+    run("skills", "retire", second["skill"], "--reason", "old")
+    assert "--prune removes it" in run("skills", "export", "--agent", "copilot", "--user").stdout
+    assert "removed  " in run("skills", "export", "--agent", "copilot", "--user", "--prune").stdout
+    for both in (("--user", "--project", "x"), ("--user", "--skills", "x"), ("--skills", "y", "--project", "x")):
+        assert "say one of" in run("skills", "export", *both, code=2).stderr
+    assert "there is no agent 'nobody'" in run("skills", "export", "--agent", "nobody", code=1).stderr
 
 
 def test_hostile_text_reaches_no_terminal_as_it_is(run):

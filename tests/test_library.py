@@ -215,22 +215,6 @@ def test_a_write_that_fails_leaves_store_and_folder_as_they_were(library, folder
     assert library.draft(draft.id).state == "waiting"
 
 
-def test_export_writes_over_nothing_but_older_versions_of_ours(library, folder, tmp_path):
-    approved(library, folder)
-    there = SkillFolder(tmp_path / "other")
-    library.export(there)
-    approved(library, folder, SECOND, "revised", base=FIRST.text.encode())
-    assert library.export(there) == [there.path("deploy")]
-    assert there.read("deploy") == SECOND.text.encode()
-    there.path("deploy").write_text("mine")
-    with pytest.raises(SkillConflict):
-        library.export(there)
-    with pytest.raises(NotFound):
-        library.export(there, ["nothing"])
-
-    assert there.path("deploy").read_text() == "mine"
-
-
 def test_a_diff_shows_what_a_draft_changes(library, folder):
     approved(library, folder)
     draft = library.add_draft(SECOND, "revised", Citation(), base=FIRST.text.encode())

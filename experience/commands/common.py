@@ -194,14 +194,22 @@ def written(path: str) -> Iterator[IO[bytes]]:
         with Path(path).open("wb") as file:
             yield file
     else:
-        descriptor, temporary = mkstemp(dir=Path(path).parent, prefix=".experience-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with placed(path) as temporary, temporary.open("wb") as file:
+            yield file
+
+
+@contextmanager
+def placed(path: str) -> Iterator[Path]:
+    """A fresh file to fill, its owner's alone, which stands at `path` once that is done; not at all when it fails."""
+    descriptor, name = mkstemp(dir=Path(path).parent, prefix=".experience-")
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def width() -> int:

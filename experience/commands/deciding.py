@@ -8,8 +8,10 @@ import click
 from experience.commands.common import Settings, print_json, remark, wants_json
 from experience.commands.options import folder_from, library_of, skills_folder, whoever
 from experience.errors import NotFound
+from experience.screen import visible
 
 if TYPE_CHECKING:
+    from experience.learn.folder import SkillFolder
     from experience.learn.library import SkillLibrary
     from experience.learn.versions import Draft
 
@@ -112,16 +114,45 @@ def retire(settings: Settings, /, name: str, reason: str, by: str, **named: Any)
 @click.command()
 @click.argument("name", nargs=-1)
 @skills_folder
+@click.option("--user", is_flag=True, help="Where the agent looks in every project, below your home.")
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The project's folder.  [default: where you are]",
+)
+@click.option("--prune", is_flag=True, help="Remove files of retired skills, where they are as this store wrote them.")
+@click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
 @wants_json
 @click.pass_obj
-def export(settings: Settings, /, name: tuple[str, ...], skills: Path | None, agent: str | None) -> None:
-    """Write the newest versions of all skills (or of NAME) into a folder, over nothing but older versions of theirs."""
-    if skills is None and agent is None:
-        raise click.UsageError("say where to: --skills DIR or --agent NAME")
-    folder = folder_from(skills, agent)
+def export(settings: Settings, /, name: tuple[str, ...], *, prune: bool, dry_run: bool, **where: Any) -> None:
+    """Write the newest versions of all skills in use (or of NAME) where an agent reads them.
+
+    Nothing but files that this store wrote is touched, and only as it wrote them. Exit code 1 when a skill was left alone.
+    """
+    from experience.learn.placing import LEFT, place
+
+    folder = _export_folder(**where)
     with settings.store() as store:
-        paths = [str(path) for path in library_of(store).export(folder, name)]
+        placed = place(library_of(store), folder, name, prune=prune, dry_run=dry_run)
     if settings.json:
-        print_json(paths)
-    else:
-        remark(f"wrote {len(paths)} skills to {folder.root}")
+        print_json([{"skill": one.skill, "state": one.state, "path": str(one.path), "why": one.why} for one in placed])
+    for one in [] if settings.json else placed:
+        click.echo(visible(f"{one.state:<10}  {one.path}{f': {one.why}' if one.why else ''}"))
+    if dry_run:
+        remark("nothing was changed: this is what would be")
+    elif not placed:
+        remark("no skill is in use; experience distill drafts them, experience skills approve takes them into use")
+    if any(one.state == LEFT and one.wanted for one in placed):
+        raise click.exceptions.Exit(1)
+
+
+def _export_folder(skills: Path | None, agent: str | None, *, user: bool, project: Path | None) -> "SkillFolder":
+    """The folder that these options name, in a project or below the user's home."""
+    from experience.learn.folder import SkillFolder
+
+    if sum((skills is not None, user, project is not None)) > 1:
+        raise click.UsageError("say one of --skills, --user and --project")
+    if skills is not None:
+        return folder_from(skills, agent)
+    return SkillFolder.of_agent(agent or "agents", project or ".", home=Path.home() if user else None)

@@ -1,13 +1,12 @@
-"""`import`, `export`, `refresh`: what moves many runs at once."""
+"""`import`, `refresh`: what takes in many runs at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, print_json, refresh_with_bar, remark, wants_json, written
+from experience.commands.common import Settings, count, print_json, refresh_with_bar, remark, wants_json
 from experience.errors import InvalidEpisode
 from experience.protocols import LABEL_CLASSES
 
@@ -73,23 +72,6 @@ def _named(path: str) -> Iterator[None]:
 def _as_json(done: "Imported") -> dict[str, Any]:
     bad = [{"line": line.number, "reason": line.reason} for line in done.bad]
     return {"new": done.new, "known": done.known, "stripped": done.stripped, "guesses": done.guesses, "bad": bad}
-
-
-@click.command()
-@click.argument("path", type=click.Path(allow_dash=True, dir_okay=False), default="-")
-@click.pass_obj
-def export(settings: Settings, /, path: str) -> None:
-    """Write every record of the namespace as JSON Lines to PATH, by default to standard output.
-
-    Superseded versions are among them; expired records are not.
-    """
-    from experience.transfer import export_lines
-
-    if path != "-" and Path(path).resolve() == settings.db.resolve():
-        raise click.UsageError(f"{path} is the store itself; name another file")
-    with settings.store() as store, written(path) as file:
-        number = sum(bool(file.write(line.encode() + b"\n")) for line in export_lines(store))
-    remark(f"exported {count(number, 'record')}")
 
 
 @click.command()

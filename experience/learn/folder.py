@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from experience.errors import InvalidInput, InvalidSkill, SkillConflict, StoreError
@@ -18,31 +19,48 @@ from experience.learn.skill import LONGEST_TEXT, Skill, checked_skill_name
 
 FILE = "SKILL.md"
 
-# Where agents look for a project's skills; those that are not named look in the first, or can be told to.
-AGENT_FOLDERS = {
-    "agents": ".agents/skills",
-    "amp": ".agents/skills",
-    "augment": ".augment/skills",
-    "claude-code": ".claude/skills",
-    "cline": ".agents/skills",
-    "codex": ".agents/skills",
-    "continue": ".continue/skills",
-    "crush": ".crush/skills",
-    "cursor": ".agents/skills",
-    "devin": ".devin/skills",
-    "droid": ".agents/skills",
-    "gemini-cli": ".agents/skills",
-    "github-copilot": ".agents/skills",
-    "goose": ".goose/skills",
-    "hermes-agent": ".hermes/skills",
-    "junie": ".junie/skills",
-    "kilo": ".agents/skills",
-    "kiro-cli": ".kiro/skills",
-    "openclaw": "skills",
-    "opencode": ".agents/skills",
-    "warp": ".agents/skills",
-    "zed": ".agents/skills",
-}
+
+class Places(NamedTuple):
+    """Where an agent looks for skills."""
+
+    project: str
+    """Below the project's folder."""
+    user: str
+    """Below the user's home."""
+
+
+_SHARED = ".agents/skills"
+
+# Agents that are not named look in the first, or can be told to.
+AGENT_FOLDERS = MappingProxyType(
+    {
+        "agents": Places(_SHARED, _SHARED),
+        "amp": Places(_SHARED, ".config/agents/skills"),
+        "augment": Places(".augment/skills", ".augment/skills"),
+        "claude-code": Places(".claude/skills", ".claude/skills"),
+        "cline": Places(_SHARED, _SHARED),
+        "codex": Places(_SHARED, _SHARED),
+        "continue": Places(".continue/skills", ".continue/skills"),
+        "copilot": Places(_SHARED, ".copilot/skills"),
+        "crush": Places(".crush/skills", ".config/crush/skills"),
+        "cursor": Places(_SHARED, ".cursor/skills"),
+        "devin": Places(".devin/skills", ".config/devin/skills"),
+        "droid": Places(_SHARED, ".factory/skills"),
+        "gemini": Places(_SHARED, ".gemini/skills"),
+        "gemini-cli": Places(_SHARED, ".gemini/skills"),
+        "github-copilot": Places(_SHARED, ".copilot/skills"),
+        "goose": Places(".goose/skills", ".config/goose/skills"),
+        "hermes": Places(".hermes/skills", ".hermes/skills"),
+        "hermes-agent": Places(".hermes/skills", ".hermes/skills"),
+        "junie": Places(".junie/skills", ".junie/skills"),
+        "kilo": Places(_SHARED, ".kilo/skills"),
+        "kiro-cli": Places(".kiro/skills", ".kiro/skills"),
+        "openclaw": Places("skills", ".openclaw/skills"),
+        "opencode": Places(_SHARED, ".config/opencode/skills"),
+        "warp": Places(_SHARED, _SHARED),
+        "zed": Places(_SHARED, _SHARED),
+    }
+)
 
 
 class Problem(NamedTuple):
@@ -66,13 +84,17 @@ class SkillFolder:
         self.root = Path(root)
 
     @classmethod
-    def of_agent(cls, agent: str, project: Path | str = ".") -> "SkillFolder":
-        """Where an agent looks for a project's skills. Raises InvalidInput for one that is not known."""
+    def of_agent(cls, agent: str, project: Path | str = ".", *, home: Path | str | None = None) -> "SkillFolder":
+        """Where an agent looks for a project's skills or, where a home is given, for its user's in every project.
+
+        Raises InvalidInput for an agent that is not known.
+        """
         if agent not in AGENT_FOLDERS:
             raise InvalidInput(
                 f"there is no agent {agent!r}; choose one of {', '.join(AGENT_FOLDERS)}, or name a folder"
             )
-        return cls(Path(project) / AGENT_FOLDERS[agent])
+        places = AGENT_FOLDERS[agent]
+        return cls(Path(project) / places.project if home is None else Path(home) / places.user)
 
     def path(self, name: str) -> Path:
         """The file of a skill, links followed. Raises InvalidSkill for what is no name."""

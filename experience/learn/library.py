@@ -6,9 +6,7 @@ whether a skill does any good, is told elsewhere.
 """
 
 import json
-from collections.abc import Collection
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
 from experience.episode import checked_text, moment_from, moment_text
@@ -185,21 +183,6 @@ class SkillLibrary:
             if there is not None:
                 folder.remove(name, there)
         return made
-
-    def export(self, folder: SkillFolder, names: Collection[str] = ()) -> list[Path]:
-        """Write the newest versions (of all skills in use, or of these) over nothing but older versions of theirs; the files.
-
-        Raises NotFound, and SkillConflict at the first file that is somebody else's.
-        """
-        chosen = [version for version in self.skills() if not names or version.name in names]
-        if missing := set(names) - {version.name for version in chosen}:
-            raise NotFound(f"the store has no skill {min(missing)!r} in use; see: experience skills list")
-        paths = []
-        for version in chosen:
-            there = folder.read(version.name)
-            ours = any(there == older.content for older in self.history(version.name))
-            paths.append(folder.write(version.name, version.content, there if ours else None))
-        return paths
 
     # -- the caps of revisions -------------------------------------------------------------------------------------------
 

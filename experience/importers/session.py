@@ -1,0 +1,89 @@
+"""What a transcript says, whatever its format: the one shape that every format's module gives.
+
+A `Format` recognises a file by how it begins and reads sessions out of it. A `Session` accounts for each turn of the
+transcript: kept, or dropped for a reason. Values only: nothing here opens a file, masks, shortens or records.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from experience.episode import Cost
+
+if TYPE_CHECKING:
+    from experience.importers.source import Source
+
+
+class Call(NamedTuple):
+    """One call of a tool, as the transcript has it."""
+
+    name: str
+    worked: bool | None = None
+    """None where the transcript does not say."""
+
+
+class SkillUse(NamedTuple):
+    """A skill that the run followed, and what of the transcript shows it."""
+
+    name: str
+    evidence: str
+    """Such as "read .claude/skills/deploy/SKILL.md"; never a sentence of the agent's own."""
+
+
+class Finding(NamedTuple):
+    """What the transcript itself says about success, and by which rule."""
+
+    success: bool
+    kind: str
+    """One of `protocols.LABEL_CLASSES`."""
+    evidence: str
+    """Such as "reward 1.0" or "score includes = C"."""
+
+
+class Trouble(NamedTuple):
+    """A piece of a file that could not be read: where, and why in one line."""
+
+    line: int | None
+    """From 1; None where the format has no lines."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run as a transcript tells it: whole texts, not yet masked or shortened."""
+
+    id: str
+    """The format's own name for it, the same whenever the file is read again; with the format's name it makes the run_id."""
+    asked: str
+    """What the agent was asked: no system prompt, no injected context. Empty where the transcript holds nothing of it."""
+    account: str
+    """The final account: what the agent said last. May be empty."""
+    calls: tuple[Call, ...] = ()
+    """In order."""
+    skills: tuple[SkillUse, ...] = ()
+    finding: Finding | None = None
+    """None: the transcript does not say whether it worked."""
+    started_at: datetime | None = None
+    cost: Cost = Cost()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """What else is worth keeping, JSON: agent, model, folder, parent session."""
+    kept: int = 0
+    """Turns that went into the session: what was asked, said, called and answered."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Turns that did not, by reason; kept and dropped together are all the turns there were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How transcripts of one kind are known and read."""
+
+    name: str
+    """As `--format` takes it."""
+    title: str
+    """For people: "Claude Code session"."""
+    recognises: Callable[[Any], bool]
+    """Whether a file is of this kind, by a JSON value out of it: its first lines that are JSON, one by one, or, where the
+    file is one JSON document, the document. Never raises, whatever the value."""
+    sessions: Callable[["Source"], Iterator[Session | Trouble]]
+    """Reads a file, streaming where the format is made of lines. What is broken comes out as a `Trouble`, and the rest is read."""
