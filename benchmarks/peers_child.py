@@ -15,7 +15,8 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from peers_stores import PEERS, Encode, Row, Store, Vectors
+from peers_store import Encode, Row, Store, Vectors
+from peers_stores import PEERS
 
 K = 10
 Clock = Callable[[], float]

@@ -153,3 +153,11 @@ def test_peers_explain_themselves_and_leave_out_what_is_not_installed(tmp_path):
 
 def test_grouping_says_that_it_has_no_data(tmp_path):
     assert "nothing is measured" in script("grouping.py", "--data", tmp_path / "nothing").stderr
+
+
+def test_the_nearest_are_measured_beside_the_exact_product(tmp_path):
+    done = script("vectors.py", "--sizes", "1500", "--real", "60", "--cache", tmp_path / "real.npy")
+
+    assert "1,500 vectors" in done.stdout
+    assert "recall@10 1.0000" in done.stdout
+    assert "bytes an episode" in done.stdout
