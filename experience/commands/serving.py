@@ -53,7 +53,7 @@ def mcp(
 
     if not http and (token_file is not None or names):
         raise click.UsageError("--token-file and --allow-host go with --http")
-    token = running.read_token(token_file, os.environ.get("EXPERIENCE_MCP_TOKEN")) if http else None
+    token = running.read_token(token_file, os.environ.get("EXPERIENCE_MCP_TOKEN") or None) if http else None
     if http:
         running.may_listen(host, token)
     with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
