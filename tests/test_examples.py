@@ -144,8 +144,8 @@ def test_the_second_run_is_told_what_the_first_did(example, path, tmp_path, monk
         assert (earlier.confirmed, earlier.label.by, earlier.episode.cost.tokens, earlier.episode.cost.steps) == (
             True,
             "reader",
-            40,
-            4,
+            50,
+            5,
         )
         # The second was told of it, knew nothing of it otherwise, and does not record what it was told.
         told = json.dumps(asked[5][2]["messages"][0], ensure_ascii=False)
