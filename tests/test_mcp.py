@@ -27,7 +27,8 @@ from experience.learn.library import SkillLibrary
 from experience.learn.skill import Skill
 from experience.recalled import CLOSING, OPENING
 from experience.screen import revealed
-from experience.serving.running import allowed_hosts, is_loopback, may_listen, read_token
+from experience.serving.answers import LONGEST_TEXT
+from experience.serving.running import allowed_hosts, is_loopback, may_listen, read_token, run_http
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed (pip install 'hardwon[mcp]')")
 
@@ -236,6 +237,19 @@ def test_what_was_told_is_a_receipt_of_the_run_and_ages_a_learning_once_the_run_
     assert (echo["reply"], echo["changed"]) == ("Echo", False)
 
 
+def test_a_run_keeps_the_name_that_it_came_with_and_gets_one_of_its_own_without(memory, store):
+    async def drive():
+        async with in_memory(memory) as client:
+            return [
+                (await ask(client, "get_brief", task=TASK, **named))["run_id"] for named in ({"run_id": "mine"}, {}, {})
+            ]
+
+    mine, one, other = anyio.run(drive)
+    assert mine == "mine"
+    assert one != other
+    assert all(len(Receipts(store).of(name)) == 1 for name in (mine, one, other))
+
+
 def test_a_learning_is_corrected_by_its_number_or_its_words(memory, store):
     async def drive():
         async with in_memory(memory, agent="scout") as client:
@@ -316,7 +330,7 @@ def test_hostile_text_comes_back_as_a_quoted_string_that_ends_nothing(memory, ho
         assert said == stored.outcome[: len(said)]
         assert len(said) >= min(len(stored.outcome), 90)
         assert revealed(text) == text
-    assert recalled.structured_content["runs"][0]["outcome"] == stored.outcome
+    assert recalled.structured_content["runs"][0]["outcome"] == stored.outcome[:LONGEST_TEXT]
     assert json.loads(resource.contents[0].text)["outcome"] == stored.outcome
 
 
@@ -604,6 +618,10 @@ def test_a_port_that_others_reach_is_refused_without_a_token(path, monkeypatch, 
         assert (result.exit_code, "can be reached from elsewhere" in result.stderr) == (1, True), host
     assert not path.exists()
     may_listen("0.0.0.0", TOKEN)
+    with socket.socket() as open_to_all:
+        open_to_all.bind(("0.0.0.0", 0))
+        with pytest.raises(InvalidInput, match="can be reached from elsewhere"):
+            run_http(None, None, open_to_all)
     monkeypatch.setenv("EXPERIENCE_MCP_TOKEN", "short")
     result = CliRunner().invoke(main, ["--db", str(path), "mcp", "--http"])
     assert (result.exit_code, "needs at least 16" in result.stderr) == (1, True)

@@ -28,6 +28,8 @@ LARGEST_BODY = 2**20
 SHORTEST_TOKEN = 16
 """Characters of a token."""
 
+_PATIENCE = 5  # seconds for answers that are being given when the server ends
+
 _log = logging.getLogger(__name__)
 
 
@@ -89,10 +91,15 @@ def run_http(
     may_listen(host, token)
     _log_to_stderr()
     hosts = allowed_hosts(host, port, names)
-    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{one}" for one in hosts])
+    origins = [*(f"http://{one}" for one in hosts), *(f"https://{one}" for one in names)]  # a proxy may have added TLS
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app: Any = server.streamable_http_app(transport_security=security, max_request_body_size=LARGEST_BODY)
     config = uvicorn.Config(
-        app if token is None else with_token(app, token), log_config=None, access_log=False, server_header=False
+        app if token is None else with_token(app, token),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_PATIENCE,
     )
     _run(partial(uvicorn.Server(config).serve, sockets=[listening]), memory)
 
