@@ -19,8 +19,9 @@ from conftest import ROOT
 from hostile import HOSTILE
 
 from experience import Episode, Learnings, Memory, Receipts, SqliteStore
+from experience.backends import open_backend
 from experience.cli import main
-from experience.errors import InvalidInput, MissingPackage
+from experience.errors import EncoderError, InvalidInput, MissingPackage
 from experience.learn.evidence import Citation
 from experience.learn.folder import SkillFolder
 from experience.learn.library import SkillLibrary
@@ -28,7 +29,8 @@ from experience.learn.skill import Skill
 from experience.recalled import CLOSING, OPENING
 from experience.screen import revealed
 from experience.serving.answers import LONGEST_TEXT
-from experience.serving.running import allowed_hosts, is_loopback, may_listen, read_token, run_http
+from experience.serving.running import _catch_up, allowed_hosts, is_loopback, may_listen, read_token, run_http
+from experience.testing import HashEncoder
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed (pip install 'hardwon[mcp]')")
 
@@ -651,6 +653,22 @@ def test_a_name_that_clients_use_is_taken_with_any_port_given_or_the_servers():
     assert allowed_hosts("127.0.0.1", 80) == ["127.0.0.1:80", "localhost:80"]
     assert allowed_hosts("::1", 80) == ["[::1]:80", "localhost:80"]
     assert set(allowed_hosts("10.0.0.1", 80, ["box", "box:443"])) == {"10.0.0.1:80", "box:80", "box:443", "box"}
+
+
+def test_what_was_recorded_elsewhere_is_embedded_as_a_server_starts_and_trouble_with_that_ends_nothing(store, caplog):
+    memory = Memory(store, open_backend("embedding", store, HashEncoder()))
+    for number in range(100):
+        memory.record(Episode(f"task {number}", "done"))
+    _catch_up(memory)
+    assert memory.backend.pending() == 0
+
+    def broken(texts):
+        raise EncoderError("no weights")
+
+    memory.record(Episode("one more", "done"))
+    memory.backend.encoder.encode = broken
+    _catch_up(memory)
+    assert "could not be embedded: no weights" in caplog.text
 
 
 def test_without_the_package_the_command_says_how_to_get_it(monkeypatch, memory):

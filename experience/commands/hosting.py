@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,6 +67,8 @@ def install_claude_code(
                 lambda text: claude_code.with_server(text, command[0], [*command[1:], "mcp"], str(servers)),
             )
         )
+        if find_spec("mcp") is None:
+            remark("the server will not start before its package is there: pip install 'hardwon[mcp]'")
     _carry_out(changes, dry_run=dry_run)
 
 

@@ -40,7 +40,11 @@ from experience.protocols import LABEL_CLASSES
     help="The class of what report_outcome says.",
 )
 @click.option(
-    "--agent", default="", metavar="NAME", help="Whose learnings are told and proposed.  [default: every agent's]"
+    "--agent",
+    default="",
+    envvar="EXPERIENCE_AGENT",
+    metavar="NAME",
+    help="Whose learnings are told and proposed.  [default: every agent's]",
 )
 @click.pass_obj
 def mcp(
