@@ -32,11 +32,14 @@ _HOMES = {
     "explain": "telling",
     "export": "exporting",
     "flags": "distilling",
+    "hook": "hosting",
     "import": "moving",
     "info": "reading",
+    "install": "hosting",
     "label": "recording",
     "learn": "learnings",
     "list": "reading",
+    "mcp": "serving",
     "recall": "reading",
     "record": "recording",
     "refresh": "moving",
@@ -44,6 +47,7 @@ _HOMES = {
     "show": "reading",
     "skills": "skills",
     "tune": "tuning",
+    "uninstall": "hosting",
 }
 
 

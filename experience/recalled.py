@@ -65,11 +65,15 @@ def quoted(matches: Sequence[Match], longest: int = 1000) -> str:
         raise InvalidInput(f"longest is {longest}; it needs at least 1 character")
     if not matches:
         return ""
-    items = [
-        episode_lines(number, match.episode, longest, RESULTS[match.episode.success])
-        for number, match in enumerate(matches, 1)
-    ]
+    items = [episode_lines(number, match.episode, longest, result_of(match)) for number, match in enumerate(matches, 1)]
     return "\n".join([OPENING, WORKED_INTRO, *items, CLOSING])
+
+
+def result_of(match: Match) -> str:
+    """How a run ended, and whether only the agent itself says so."""
+    if match.record.ended is None and match.episode.success:
+        return "worked, says the agent itself"
+    return RESULTS[match.episode.success]
 
 
 def episode_lines(number: int, episode: Episode, longest: int, result: str) -> str:

@@ -65,7 +65,7 @@ class Session:
     finding: Finding | None = None
     """None: the transcript does not say whether it worked."""
     started_at: datetime | None = None
-    cost: Cost = Cost()
+    cost: Cost = Cost()  # noqa: RUF009 (frozen)
     meta: Mapping[str, Any] = field(default_factory=dict)
     """What else is worth keeping, JSON: agent, model, folder, parent session."""
     kept: int = 0

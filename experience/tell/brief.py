@@ -207,7 +207,8 @@ def _learned(ranked: Sequence[tuple[float | None, Learning]], number: int) -> _B
 def _runs(part: str, matches: Sequence[Match], number: int, longest: int) -> _Block:
     items = [Item(part, at, one.id, score=round(one.score, 6), why=one.why) for at, one in enumerate(matches, 1)]
     lines = [
-        recalled.episode_lines(at, one.episode, longest, _result(one)) for at, one in enumerate(matches[:number], 1)
+        recalled.episode_lines(at, one.episode, longest, recalled.result_of(one))
+        for at, one in enumerate(matches[:number], 1)
     ]
     return _block(part, lines, items, number)
 
@@ -242,12 +243,6 @@ def _health(skill: FittingSkill) -> str:
     if not counts.total:
         said = "no run has followed it yet"
     return said + ("; suspected of misleading: a revision of it waits" if skill.suspected else "")
-
-
-def _result(match: Match) -> str:
-    if match.record.ended is None and match.episode.success:
-        return "worked, says the agent itself"
-    return recalled.RESULTS[match.episode.success]
 
 
 def _left_out_line(left_out: Sequence[Item]) -> str:

@@ -1,0 +1,145 @@
+"""A whole agent in one file, for any endpoint that speaks Anthropic's messages, with experience from run to run.
+
+    ANTHROPIC_API_KEY=... python anthropic_loop.py "What does notes.txt say about the release?"
+
+Each run is told what earlier ones say of its task, is recorded as it goes, and leaves its account for the next. Only the
+standard library speaks to the endpoint here. With the official client `ask` becomes two lines:
+
+    client = anthropic.Anthropic(base_url=base_url, api_key=key)
+    return client.messages.create(model=model, max_tokens=4096, messages=messages, tools=TOOLS).model_dump()
+"""
+
+import json
+import os
+import sys
+import urllib.request
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experience import Cost, Learnings, Memory, Recorder, ToolDenied, brief, compose, current_run, keep_receipt, traced
+from experience.tell.compose import Run as Work
+
+AGENT = "reader"
+INSTRUCTIONS = "Answer from the files of this folder. Look before you answer, and name the file that you found it in."
+MOST_TURNS = 20
+
+
+def inside(path: str) -> Path:
+    """A path of the folder that the agent works in; whatever lies outside is denied, and noted as that."""
+    found = Path(path).resolve()
+    if not found.is_relative_to(Path.cwd().resolve()):
+        raise ToolDenied(f"{path} lies outside of the folder")
+    return found
+
+
+@traced
+def list_files(folder: str = ".") -> str:
+    """Name the files of a folder."""
+    return "\n".join(sorted(path.name for path in inside(folder).iterdir()))
+
+
+@traced
+def read_file(path: str) -> str:
+    """Read a file, at most 20,000 characters of it."""
+    return inside(path).read_text(encoding="utf-8", errors="replace")[:20_000]
+
+
+def propose_learning(text: str, impact: str = "medium") -> str:
+    """Propose what this run found to be so, for later runs."""
+    run = current_run()
+    assert run is not None  # noqa: S101 (tools are called within a run)
+    return str(Learnings(run.memory.store).propose(text, agent=AGENT, impact=impact, run_id=run.run_id))
+
+
+def correct_learning(which: str, text: str) -> str:
+    """Say what is so in the place of something that is listed as learned."""
+    run = current_run()
+    assert run is not None  # noqa: S101
+    return str(Learnings(run.memory.store).correct(which, text, agent=AGENT, run_id=run.run_id))
+
+
+CALLED: dict[str, Callable[..., str]] = {
+    tool.__name__: tool for tool in (list_files, read_file, propose_learning, correct_learning)
+}
+
+
+def described(name: str, required: tuple[str, ...], **parameters: str) -> dict[str, Any]:
+    """A tool as the endpoint wants it described."""
+    properties = {key: {"type": "string", "description": text} for key, text in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return {"name": name, "description": CALLED[name].__doc__, "input_schema": schema}
+
+
+TOOLS = [
+    described("list_files", (), folder="The folder, by default the one you work in."),
+    described("read_file", ("path",), path="The file."),
+    described("propose_learning", ("text",), text="One plain sentence.", impact="high, medium or low"),
+    described(
+        "correct_learning", ("which", "text"), which="The learning, as it is quoted.", text="What is so instead."
+    ),
+]
+
+
+def ask(base_url: str, key: str, model: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """One request to the endpoint, and its answer."""
+    body = json.dumps({"model": model, "max_tokens": 4096, "messages": messages, "tools": TOOLS}).encode()
+    headers = {"Content-Type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01"}
+    request = urllib.request.Request(f"{base_url}/v1/messages", body, headers)
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def called(block: dict[str, Any]) -> dict[str, Any]:
+    """The block that answers a call of a tool; what goes wrong is for the model to read."""
+    answer = {"type": "tool_result", "tool_use_id": block["id"]}
+    try:
+        return {**answer, "content": CALLED[block["name"]](**block["input"])}
+    except (KeyError, TypeError, ValueError, OSError) as error:  # a denied tool is an OSError too
+        return {**answer, "content": f"{type(error).__name__}: {error}", "is_error": True}
+
+
+def work(
+    memory: Memory,
+    task: str,
+    *,
+    base_url: str,
+    key: str = "",
+    model: str = "claude-sonnet-4-5",
+    check: Callable[[str], bool | None] = lambda _: None,
+) -> str:
+    """One run: told, done, recorded. `check` says whether an answer is right; None where nobody knows yet."""
+    with Recorder(memory, by=AGENT).run(task, run_id=f"run-{uuid.uuid4().hex}") as run:
+        told = compose(Work(AGENT, INSTRUCTIONS, task, brief=brief(memory, task, agent=AGENT)))
+        keep_receipt(run, told)
+        messages: list[dict[str, Any]] = [{"role": "user", "content": told.text}]
+        tokens = 0
+        for turn in range(1, MOST_TURNS + 1):
+            answer = ask(base_url, key, model, messages)
+            usage = answer.get("usage", {})
+            tokens += usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+            run.cost = Cost(steps=turn, tokens=tokens)
+            messages.append({"role": "assistant", "content": answer["content"]})
+            calls = [block for block in answer["content"] if block["type"] == "tool_use"]
+            if not calls:
+                run.outcome = "".join(block["text"] for block in answer["content"] if block["type"] == "text")
+                run.success = check(run.outcome)
+                run.evidence = "" if run.success is None else "the answer was checked"
+                return run.outcome
+            messages.append({"role": "user", "content": [called(block) for block in calls]})
+        raise TimeoutError(f"no answer after {MOST_TURNS} turns")  # which is recorded as a failure
+
+
+if __name__ == "__main__":
+    with Memory.open("runs.db") as opened:
+        print(
+            work(
+                opened,
+                sys.argv[1],
+                base_url=os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+                key=os.environ.get("ANTHROPIC_API_KEY", ""),
+                model=os.environ.get("MODEL", "claude-sonnet-4-5"),
+            )
+        )
