@@ -9,11 +9,17 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from experience.shapes import PERSONAL, SECRETS, Shape, span
+from experience.shapes import LONG, PERSONAL, SECRETS, Shape, span
 
 _SURE = 4  # rounds: what is put in the place of a value may stand beside another one
 _ALL = (*SECRETS, *PERSONAL)
+_HINTS = [shape.hints or shape.anchors for shape in _ALL]
+_NUMBERS = {part: [at for at, hints in enumerate(_HINTS) if part in hints] for part in chain.from_iterable(_HINTS)}
+_IN_LONG = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
+_IN_SMALL, _AS_IS = (tuple(part for part in _NUMBERS if part not in _IN_LONG and part.islower() is small) for small in (True, False))
+_ANYWHERE = [shape for shape, hints in zip(_ALL, _HINTS, strict=True) if not hints]
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -37,21 +43,22 @@ def masked(text: str, allowed: str = "", *, personal: bool = True) -> tuple[str,
 
 def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
     """The shapes of which something may stand in a text: few or none in most, and found out in no time."""
-    small = folded(text)
-    return [shape for shape in (_ALL if personal else SECRETS) if _may_hold(shape, text, small)]
-
-
-def _may_hold(shape: Shape, text: str, small: str) -> bool:
-    parts = shape.anchors or shape.hints
-    return not parts or any(part in (small if part.islower() else text) for part in parts)
+    small = text.lower()
+    parts = [part for part in _IN_SMALL if part in small] + [part for part in _AS_IS if part in text]
+    if long := " ".join([word for word in text.split() if len(word) >= LONG]):
+        parts += [part for part in _IN_LONG if part in long]
+    shapes = sorted({number for part in parts for number in _NUMBERS[part]})
+    return [_ALL[number] for number in shapes if personal or number < len(SECRETS)] + (_ANYWHERE if personal else [])
 
 
 def _replaced(text: str, shape: Shape, allowed: str, counts: Counter[str]) -> str:
     pieces: list[str] = []
     at = 0
     for found in _found(text, shape):
+        if found.start() < at or not shape.is_one(found):
+            continue
         start, end = span(found)
-        if start < at or not shape.is_one(found) or (allowed and text[start:end] in allowed):
+        if start < at or (allowed and text[start:end] in allowed):
             continue
         pieces += [text[at:start], f"[{shape.kind}]"]
         counts[shape.kind] += 1
@@ -64,8 +71,9 @@ def _found(text: str, shape: Shape) -> Iterator[re.Match[str]]:
     if not shape.anchors:
         yield from shape.pattern.finditer(text)
         return
-    small = folded(text)
-    for at in sorted({at for anchor in shape.anchors for at in _places(small if anchor.islower() else text, anchor)}):
+    small = _folded(text)
+    places = [at for anchor in shape.anchors for at in _places(small if anchor.islower() else text, anchor)]
+    for at in sorted(set(places)):
         if found := shape.pattern.match(text, at):
             yield found
 
@@ -77,7 +85,7 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def folded(text: str) -> str:
+def _folded(text: str) -> str:
     """The text in small letters, each where it was: of what becomes longer when it is made small only the Latin ones."""
     small = text.lower()
     return small if len(small) == len(text) else text.translate(_SMALL)

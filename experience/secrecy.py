@@ -27,7 +27,8 @@ _PATH = re.compile(r"/?(?:[\w.@{}$-]+/)+[\w.@{}$-]*\Z|/[\w.-]+\Z|[A-Za-z]:\\")
 _FILE = re.compile(r"(?i)[\w./ -]+\.(?:txt|json5?|ya?ml|toml|ini|cfg|conf|env|pem|key|crt|cer|pub|p12|py|[jt]sx?|go|rs|rb|java|sh|md|html?|xml|csv|log|lock|db|tmpl|j2|enc|asc|gpg)\Z")
 _VERSION = re.compile(r"[v^~<>=! ]*\d+(?:\.(?:\d+|[x*]))+(?:[-+.][\w.+-]*)?\Z")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}")
-_ATTRIBUTE = re.compile(r"[A-Za-z_]+\d{0,3}(?:(?:\??\.|::|->)[A-Za-z_]+\d{0,3})+[.!?]?\Z")
+_NAME = r"[A-Za-z_]+(?:\d{1,5}[A-Za-z_]+){0,3}\d{0,3}"
+_ATTRIBUTE = re.compile(rf"{_NAME}(?:(?:\??\.|::|->){_NAME})+[.!?]?\Z")
 _PIECES = re.compile(r"[-_./:+|@\s]+")
 _WORD = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,3}|[A-Z]+\d{0,3}|[vV]?\d{1,4}")
 _ALGORITHM = re.compile(r"(?i)(?:sha-?\d+|md5|base\d+|utf-?(?:8|16|32)|argon2\w*|pbkdf2|bcrypt|scrypt|aes-?\d*|[rhep]s\d{3}|ed25519|x509|oauth2?|pkcs\d+|ascii|int\d+|float\d+|uuid\d?|v\d+)(?:[-_:/ ]?\w+)?\Z")
@@ -67,12 +68,18 @@ def looks_drawn(value: str) -> bool:
     return not digits and len(value) >= _LONG_DRAWN and turns >= _TURNS and not is_wordy(value)
 
 
+def is_code(value: str) -> bool:
+    """Whether it is a call, an element or an attribute of something."""
+    return any(char in "()[]{}|" for char in value) or _ATTRIBUTE.match(value) is not None
+
+
 def is_login(value: str) -> bool:
     """Whether it is a name and a password in base64, as HTTP and docker have them."""
     try:
-        return b":" in b64decode(value + "=" * (-len(value) % 4), validate=True)
+        login = b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
     except (NotBase64, ValueError):
         return False
+    return ":" in login and login.isprintable()
 
 
 def is_password(value: str, *, quoted: bool, tight: bool) -> bool:
@@ -110,7 +117,9 @@ def _is_harmless(value: str, *, quoted: bool, tight: bool) -> bool:
         return True
     if _FILE.match(value) or _PATH.match(value) and is_wordy(value):
         return True
-    if not quoted and (any(char in "()[]{}|" for char in value) or _ATTRIBUTE.match(value)):
+    if not quoted and is_code(value):
+        return True
+    if value.isalpha() and value.lower().endswith(("password", "passwd", "secret", "token", "key")):
         return True
     digits = sum(char.isdigit() for char in value)
     words = [word.lower() for piece in _PIECES.split(value) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", piece)]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from experience.secrecy import is_key, is_login, is_password, is_placeholder, looks_drawn
+from experience.secrecy import is_code, is_key, is_login, is_password, is_placeholder, looks_drawn
 
 
 class Shape(NamedTuple):
@@ -22,7 +22,13 @@ class Shape(NamedTuple):
     """What is replaced is the group `value`, or the first of `quoted` and `bare` that took part, or else all of it."""
     is_one: Callable[[re.Match[str]], bool] = bool
     hints: tuple[str, ...] = ()
-    """Where there are no anchors: one of these stands in any text that holds one."""
+    """One of these stands in any text that holds one; where there are none, an anchor does."""
+    long: bool = False
+    """Whether it is a word of at least LONG characters, or stands in one, so that short words need not be searched."""
+
+
+LONG = 15
+"""Characters without white space from which on a word is long."""
 
 
 def span(found: re.Match[str]) -> tuple[int, int]:
@@ -67,14 +73,14 @@ _VENDORS = (
     ("sntrys_", r"[\w+/=-]{40,}"), ("sntryu_", r"[0-9a-f]{40,}"), ("sbp_", r"[0-9a-f]{40}"), ("pscale_tkn_", r"[\w.-]{30,}"), ("pscale_pw_", r"[\w.-]{30,}"),
     ("gsk_", r"[A-Za-z0-9]{30,}"), ("xai-", r"[A-Za-z0-9]{40,}"), ("r8_", r"[A-Za-z0-9]{30,}"), ("pplx-", r"[A-Za-z0-9]{30,}"), ("pcsk_", r"\w{30,}"),
     ("lsv2_", r"(?:pt|sk)_[0-9a-f]{32}_\w+"), ("tskey-", r"[a-z]+-[\w-]{16,}"), ("ATATT3", r"[\w=-]{40,}"), ("ATCTT3", r"[\w=-]{40,}"), ("sq0atp-", r"[\w-]{20,}"),
-    ("sq0csp-", r"[\w-]{20,}"), ("EAA", r"[A-Za-z0-9]{60,}"), ("CCIPAT_", r"\w{20,}"), ("bkua_", r"[0-9a-f]{40}"), ("FlyV1 fm", r"[\w+/=,-]{40,}"), ("dp.", r"(?:pt|st|ct|scim|audit)\.[\w.-]{40,}"),
+    ("sq0csp-", r"[\w-]{20,}"), ("EAA", r"[A-Za-z0-9]{60,}"), ("CCIPAT_", r"\w{20,}"), ("bkua_", r"[0-9a-f]{40}"), ("fm2_", r"[\w+/=,-]{40,}"), ("dp.", r"(?:pt|st|ct|scim|audit)\.[\w.-]{40,}"),
     ("eyJ", r"[\w-]{8,}\.[\w-]{8,}\.[\w-]*(?:\.[\w-]+){0,2}"), ("sk.eyJ", r"[\w-]{20,}\.[\w-]{10,}"), ("PRIVATE-TOKEN-", r"[\w-]{20,}"),
 )  # fmt: skip
 
 
 def _vendor(prefix: str, rest: str) -> Shape:
     tail = re.compile(f"(?<![\\w-]){re.escape(prefix)}(?P<rest>{rest})")
-    return Shape("token", (prefix,), tail, lambda found: not is_placeholder(found["rest"]))
+    return Shape("token", (prefix,), tail, lambda found: not is_placeholder(found["rest"]), long=True)
 
 
 def _has_drawn(found: re.Match[str]) -> bool:
@@ -90,14 +96,16 @@ def _is_no_placeholder(found: re.Match[str]) -> bool:
 JUDGED = 300
 """Characters of a value that are looked at; a longer one is what its beginning is."""
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
-_KEYS = ("secret", "key", "client-key-data", "_auth", "token")
+_ANCHORS = ("pass", "kennwort", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
+_KEYS = ("secret", "key", "_auth", "token")
 _PASS_OF = re.compile(r"(?i)(?:db|user|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z")
 _KEY_OF = re.compile(
-    r"(?i)(?:secret|api|access|auth|private|encryption|signing|master|account|storage|subscription|service|role|anon|license|deploy|hmac|aes|session|cookie|app|shared|webhook)[-_ ]?\Z"
+    r"(?i)(?:secret|api|access|auth|private|encryption|signing|master|account|storage|subscription|service|role|anon|license|deploy|hmac|aes|session|cookie|app|shared|webhook|client)[-_ ]?\Z"
 )
 _TOKEN_OF = re.compile(
     r"(?i)(?:auth|access|refresh|api|bot|id|session|csrf|xsrf|bearer|security|app|client|user|identity|github|gitlab|slack|npm|hf|oauth|deploy|push|reset|verification|vault|registry|my|jwt)\Z"
 )
+_NO_TOKEN_OF = re.compile(r"(?i)(?:page|next|continuation|pagination|public[-_ ]?key|cancellation|sync|cursor|unexpected|stop)[-_ ]?\Z")
 _FLAG = re.compile(r"(?<![\w-])--?(?:[A-Za-z0-9]{1,20}[-_]){0,3}\Z")
 _TAG = re.compile(r"<[\w:.-]{0,40}\Z")
 _BEFORE = 44  # characters before a word that may belong to its name
@@ -105,9 +113,9 @@ _BEFORE = 44  # characters before a word that may belong to its name
 _QUOTED = rf"(?P<quote>\\{{0,3}}[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n])){{1,{JUDGED}}}+)"
 _UNQUOTED = r"(?:[^\s\"'`,;&<>\\]|&(?![\w.-]{1,40}=)|\\(?![nrtu\"'\\]))"
 _VALUE = rf"[bru]?(?:{_QUOTED}|(?P<bare>{_UNQUOTED}{{4,{JUDGED}}}+))"
-_REST = {"bare": re.compile(f"{_UNQUOTED}++"), "quoted": re.compile(r"(?:\\.|[^\n\"'`\\])++")}
+_REST = {"bare": re.compile(f"{_UNQUOTED}++"), "value": re.compile(r"[\w.~+/=%:@-]++"), "quoted": re.compile(r"(?:\\.|[^\n\"'`\\])++")}
 _WORDS = "|".join(map(re.escape, (*_PASSWORDS, *_KEYS, "pass")))
-_NAME = rf"(?P<name>{_WORDS})(?:[-_]?base)?"
+_NAME = rf"(?P<name>{_WORDS})(?:[-_]?base|-data)?"
 _ASSIGNED = re.compile(
     rf"(?i){_NAME}(?P<sep>\\{{0,3}}[\"'`]?\]?(?:[ ]\[[^\]\n]{{0,24}}\])?[ \t]{{0,4}}(?:=>|:=|={{1,3}}|:|(?<=[ \t])is(?=[ \t]))[ \t]{{0,4}}|[ \t]{{1,4}}(?!-)|>){_VALUE}"
 )
@@ -139,6 +147,8 @@ def _belongs(word: str, text: str, at: int, *, alone: bool = False) -> bool:
         return bool(_KEY_OF.search(before))
     if word == "_auth":
         return not before[-1:].isalnum()
+    if word == "token" and _NO_TOKEN_OF.search(before):
+        return False
     if word == "token" and before[-1:].isalpha():
         return text[at].isupper() and before[-1].islower() or bool(_TOKEN_OF.search(before))
     return True
@@ -155,6 +165,8 @@ def is_assigned(found: re.Match[str]) -> bool:
     if (sep == ":" and before.endswith(":")) or not _belongs(word, text, at):
         return False  # one of several that colons part, as in an address of a cloud; or no name of a secret
     tight = sep == "=" and (found["name"].isupper() or before.endswith(("?", "&", ";", "-")))
+    if word == "pass" and not any(char.isdigit() for char in value(found)):
+        return False
     judge = is_password if word in _PASSWORDS or word == "pass" else is_key
     return judge(value(found), quoted=found["quote"] is not None or sep == ">", tight=tight)
 
@@ -187,7 +199,11 @@ def _is_login(found: re.Match[str]) -> bool:
 
 
 def _is_header(found: re.Match[str]) -> bool:
-    return looks_drawn(value(found)) or is_login(value(found))
+    return is_login(value(found)) or (looks_drawn(value(found)) and not is_code(value(found)))
+
+
+def _is_quoted(found: re.Match[str]) -> bool:
+    return is_password(value(found), quoted=True, tight=False)
 
 
 def _is_argument(found: re.Match[str]) -> bool:
@@ -199,34 +215,34 @@ _OF_TOOL = r"(?:[^\n|;&]{0,200}?\s)??-(?:p|a|w)"
 SECRETS = (
     Shape("key", ("-----BEGIN ",), re.compile(rf"-----BEGIN {_BLOCK}-----(?:{_BODY}-----END {_BLOCK}-----|{_BASE64_LINES})"), _is_block),
     Shape("key", ("Private-Lines",), re.compile(rf"Private-Lines: \d{{1,4}}{_BASE64_LINES}")),
-    Shape("credentials", ("://",), re.compile(r"://(?P<value>[^\s/:@\"'<>]{0,256}:(?P<password>[^\s/\"'<>]{1,256}))(?=@[\w\[.$-])"), _is_userinfo),
-    Shape("credentials", ("://",), re.compile(r"://(?P<value>[A-Za-z0-9_-]{16,256})(?=@[\w\[.-])"), _has_drawn),
-    Shape("token", ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "api.telegram.org/bot"), re.compile(r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)(?P<value>[\w/@:%.+-]{20,}+)"), _has_drawn),
-    Shape("secret", ("AKIA", "ASIA"), re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'\s,:;|]{1,5}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"), _has_drawn),
+    Shape("credentials", ("://",), re.compile(r"://(?P<value>[^\s/:@\"'<>]{0,256}:(?P<password>[^\s/\"'<>]{1,256}))(?=@[\w\[.$-])"), _is_userinfo, long=True),
+    Shape("credentials", ("://",), re.compile(r"://(?P<value>[A-Za-z0-9_-]{16,256})(?=@[\w\[.-])"), _has_drawn, long=True),
+    Shape("token", ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "api.telegram.org/bot"), re.compile(r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)(?P<value>[\w/@:%.+-]{20,300}+)"), _has_drawn, long=True),
+    Shape("secret", ("AKIA", "ASIA"), re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'\s,:;|]{1,5}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"), _has_drawn, long=True),
     *(_vendor(prefix, rest) for prefix, rest in _VENDORS),
-    Shape("token", ("sk-",), re.compile(r"(?<![\w-])sk-(?:[a-z0-9]{2,8}-){0,3}[A-Za-z0-9_]{16,}+[\w-]*"), _has_drawn),
-    Shape("token", ("pat",), re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}")),
-    Shape("token", ("MT", "MD", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), re.compile(r"(?<![\w.-])[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])"), _has_drawn),
-    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}\b"), hints=tuple(f"-us{digit}" for digit in range(1, 10))),
-    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])\d{8,10}:AA[\w-]{32,34}(?![\w-])"), hints=(":AA",)),
-    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{30,}"), hints=(".atlasv1.",)),
-    Shape("token", ("bearer",), re.compile(r"(?i)(?<!\w)bearer[\s:]{1,4}[\"']?(?P<value>[\w.~+/-]{16,}+=*)"), _has_drawn),
-    Shape("token", ("basic",), re.compile(r"(?i)(?<!\w)basic\s{1,4}(?P<value>[A-Za-z0-9+/]{8,}+={0,2})"), _is_login),
-    Shape("token", ("authorization",), re.compile(r"(?i)authorization\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?(?:(?:bearer|token|apikey|api-key|key|digest|negotiate|basic|splunk|bot|oauth)[ \t]+)?(?P<value>[^\s\"'\\,;]{8,}+)"), _is_header),
+    Shape("token", ("sk-",), re.compile(r"(?<![\w-])sk-(?:[a-z0-9]{2,8}-){0,3}[A-Za-z0-9_]{16,300}+[\w-]*"), _has_drawn, long=True),
+    Shape("token", ("pat",), re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"), long=True),
+    Shape("token", ("MT", "MD", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), re.compile(r"(?<![\w.-])[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])"), _has_drawn, long=True),
+    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}\b"), hints=("-us",), long=True),
+    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])\d{8,10}:AA[\w-]{32,34}(?![\w-])"), hints=(":AA",), long=True),
+    Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{30,}"), hints=(".atlasv1.",), long=True),
+    Shape("token", ("bearer",), re.compile(r"(?i)(?<!\w)bearer[\s:]{1,4}[\"']?(?P<value>[\w.~+/-]{16,300}+=*)"), _has_drawn),
+    Shape("token", ("basic",), re.compile(r"(?i)(?<!\w)basic\s{1,4}(?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login),
+    Shape("token", ("authorization",), re.compile(r"(?i)authorization\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?(?:(?:bearer|token|apikey|api-key|key|digest|negotiate|basic|splunk|bot|oauth)[ \t]+)?(?P<value>[^\s\"'\\,;]{8,300}+)"), _is_header, hints=("auth",)),
     Shape("secret", ("signature=",), re.compile(r"(?i)signature=(?P<value>[0-9a-f]{64})(?![0-9a-f])")),
-    Shape("secret", ("cookie",), re.compile(r"(?i)cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:[^\s=;\"']{1,60}=[^\s=;\"']{0,60};\s{0,2}){0,20}?[^\s=;\"']{0,60}(?:sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secure|id)[^\s=;\"']{0,30}=(?P<value>[^\s;\"']{8,}+)"), _has_drawn),
-    Shape("secret", ("phpsessid=", "jsessionid=", "asp.net_sessionid=", "connect.sid="), re.compile(r"(?i)[\w.]{9,18}=(?P<value>[^\s;\"'&]{8,}+)"), _has_drawn),
-    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,}}+)"), _has_drawn),
-    Shape("secret", ("name",), _NAMED, _is_named),
-    Shape("secret", (*_PASSWORDS, *_KEYS, "pass"), _ASSIGNED, is_assigned),
-    Shape("secret", ("auth\"", "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,}+={0,2})"), _is_login),
-    Shape("secret", ("identified", "password '"), re.compile(r"(?i)(?:identified\s{1,4}by|password)\s{1,4}(?:password\s{1,4})?'(?P<value>[^'\n]{4,200})'"), _is_no_placeholder),
-    Shape("secret", ("machine", "login"), re.compile(r"(?i)\b(?:machine|login)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<value>\S{4,200})"), _is_no_placeholder),
+    Shape("secret", ("cookie",), re.compile(r"(?i)cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:[^\s=;\"']{1,60}=[^\s=;\"']{0,60};\s{0,2}){0,20}?[^\s=;\"']{0,60}(?:sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secure|id)[^\s=;\"']{0,30}=(?P<value>[^\s;\"']{8,300}+)"), _has_drawn),
+    Shape("secret", ("phpsessid=", "jsessionid=", "asp.net_sessionid=", "connect.sid="), re.compile(r"(?i)[\w.]{9,18}=(?P<value>[^\s;\"'&]{8,300}+)"), _has_drawn, hints=("sess", "connect.sid")),
+    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,}}+)"), _has_drawn, hints=("=",)),
+    Shape("secret", ("name",), _NAMED, _is_named, hints=("value",)),
+    Shape("secret", (*_ANCHORS, *_KEYS), _ASSIGNED, is_assigned, hints=(*_ANCHORS, "secret", "key", "token", "auth")),
+    Shape("secret", ("auth\"", "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login, hints=("auth",)),
+    Shape("secret", ("identified", "password '"), re.compile(r"(?i)(?:identified\s{1,4}by|password)\s{1,4}(?:password\s{1,4})?'(?P<value>[^'\n]{4,200})'"), _is_quoted, hints=("identified", "pass")),
+    Shape("secret", ("machine", "login"), re.compile(r"(?i)\b(?:machine|login)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<value>\S{4,200})"), _is_no_placeholder, hints=("pass",)),
     Shape("secret", (), re.compile(r"(?m)^[\w.*-]{1,100}+:(?:5\d{3}|6\d{3}|\*):(?:[A-Za-z_][\w-]{0,60}|\*):[\w.*-]{1,60}:(?P<value>(?:[^\s:\\]|\\.){4,200})$"), _is_no_placeholder, hints=(":5", ":6", ":*:")),
-    Shape("secret", _TOOLS, re.compile(rf"(?:{'|'.join(_TOOLS)})\w{{0,10}}\s{_OF_TOOL}(?P<value>(?!\w+=)[^\s\"'-][^\s\"']{{3,100}})"), _is_argument),
-    Shape("secret", _TOOLS[2:], re.compile(rf"(?:{'|'.join(_TOOLS[2:])})\s{_OF_TOOL}[ =]{{1,2}}[\"']?(?P<value>[^\s\"'-][^\s\"']{{3,100}})"), _is_argument),
+    Shape("secret", _TOOLS, re.compile(rf"(?:{'|'.join(_TOOLS)})\w{{0,10}}\s{_OF_TOOL}(?P<value>(?!\w+=)[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=("-p", "-a", "-w")),
+    Shape("secret", _TOOLS[2:], re.compile(rf"(?:{'|'.join(_TOOLS[2:])})\s{_OF_TOOL}[ =]{{1,2}}[\"']?(?P<value>[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=("-p", "-a", "-w")),
     Shape("credentials", ("curl ", "wget "), re.compile(r"(?:curl|wget)\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?(?P<value>[^\s:\"'$<]{1,100}:(?P<password>[^\s\"']{3,200}))"), _is_userinfo),
-    Shape("secret", ("echo ", "printf "), re.compile(r"(?:echo|printf)\s{1,4}(?:-n\s{1,4})?[\"']?(?:[\w.-]{1,60}:)?(?P<value>[^\s\"'|:$<]{4,200})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}(?:-S|chpasswd)|chpasswd|[^\n|]{0,200}--password-stdin)"), _is_no_placeholder),
+    Shape("secret", ("echo ", "printf "), re.compile(r"(?:echo|printf)\s{1,4}(?:-n\s{1,4})?[\"']?(?:[\w.-]{1,60}:)?(?P<value>[^\s\"'|:$<]{4,200})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}(?:-S|chpasswd)|chpasswd|[^\n|]{0,200}--password-stdin)"), _is_no_placeholder, hints=("|",)),
 )  # fmt: skip
 
 
