@@ -8,7 +8,8 @@ it replaces it replaces whole, and the name before it stays. It knows nothing of
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from itertools import chain
 
 from experience.shapes import LONG, PERSONAL, SECRETS, Shape, span
@@ -18,7 +19,9 @@ _ALL = (*SECRETS, *PERSONAL)
 _HINTS = [shape.hints or shape.anchors for shape in _ALL]
 _NUMBERS = {part: [at for at, hints in enumerate(_HINTS) if part in hints] for part in chain.from_iterable(_HINTS)}
 _IN_LONG = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
-_IN_SMALL, _AS_IS = (tuple(part for part in _NUMBERS if part not in _IN_LONG and part.islower() is small) for small in (True, False))
+_IN_SMALL, _AS_IS = (
+    tuple(part for part in _NUMBERS if part not in _IN_LONG and part.islower() is small) for small in (True, False)
+)
 _ANYWHERE = [shape for shape, hints in zip(_ALL, _HINTS, strict=True) if not hints]
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -34,11 +37,24 @@ def masked(text: str, allowed: str = "", *, personal: bool = True) -> tuple[str,
     for _ in range(_SURE):
         found: Counter[str] = Counter()
         for shape in plausible(text, personal=personal):
-            text = _replaced(text, shape, allowed, found)
+            text = _replaced(text, shape, found, lambda kind, _: f"[{kind}]", allowed)
         counts += found
         if not found:
             break
     return text, counts
+
+
+def distinct(name: str) -> str:
+    """A name without the tokens in it, each as `[token-` and twelve digits of its SHA-256: names that differ still do.
+
+    Only what vendors' tokens look like is replaced: those are drawn from so many that a hash gives nothing away.
+    """
+    for shape in plausible(name, personal=False):
+        if shape.kind == "token":
+            name = _replaced(
+                name, shape, Counter(), lambda kind, value: f"[{kind}-{sha256(value.encode()).hexdigest()[:12]}]"
+            )
+    return name
 
 
 def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
@@ -51,7 +67,7 @@ def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
     return [_ALL[number] for number in shapes if personal or number < len(SECRETS)] + (_ANYWHERE if personal else [])
 
 
-def _replaced(text: str, shape: Shape, allowed: str, counts: Counter[str]) -> str:
+def _replaced(text: str, shape: Shape, counts: Counter[str], put: Callable[[str, str], str], allowed: str = "") -> str:
     pieces: list[str] = []
     at = 0
     for found in _found(text, shape):
@@ -60,7 +76,7 @@ def _replaced(text: str, shape: Shape, allowed: str, counts: Counter[str]) -> st
         start, end = span(found)
         if start < at or (allowed and text[start:end] in allowed):
             continue
-        pieces += [text[at:start], f"[{shape.kind}]"]
+        pieces += [text[at:start], put(shape.kind, text[start:end])]
         counts[shape.kind] += 1
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from experience.secrecy import is_code, is_key, is_login, is_password, is_placeholder, looks_drawn
+from experience.secrecy import is_code, is_key, is_login, is_named, is_password, is_placeholder, looks_drawn
 
 
 class Shape(NamedTuple):
@@ -27,6 +27,9 @@ class Shape(NamedTuple):
     """Whether it is a word of at least LONG characters, or stands in one, so that short words need not be searched."""
 
 
+JUDGED = 300
+"""Characters of a value that are looked at; a longer one is what its beginning is."""
+_TAIL = re.compile(r"[\w-]++")
 LONG = 15
 """Characters without white space from which on a word is long."""
 
@@ -39,7 +42,9 @@ def span(found: re.Match[str]) -> tuple[int, int]:
             rest = _REST.get(name)
             longer = rest.match(found.string, end) if rest is not None and end - start >= JUDGED else None
             return start, longer.end() if longer else end
-    return found.span()
+    start, end = found.span()
+    longer = _TAIL.match(found.string, end) if end - start >= JUDGED else None
+    return start, longer.end() if longer else end
 
 
 def value(found: re.Match[str]) -> str:
@@ -79,7 +84,8 @@ _VENDORS = (
 
 
 def _vendor(prefix: str, rest: str) -> Shape:
-    tail = re.compile(f"(?<![\\w-]){re.escape(prefix)}(?P<rest>{rest})")
+    bounded = rest.replace(",}", f",{JUDGED}}}")
+    tail = re.compile(f"(?<![A-Za-z0-9_]){re.escape(prefix)}(?P<rest>{bounded})")
     return Shape("token", (prefix,), tail, lambda found: not is_placeholder(found["rest"]), long=True)
 
 
@@ -93,19 +99,21 @@ def _is_no_placeholder(found: re.Match[str]) -> bool:
 
 # -- names that tell -------------------------------------------------------------------------------------------------------
 
-JUDGED = 300
-"""Characters of a value that are looked at; a longer one is what its beginning is."""
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
 _ANCHORS = ("pass", "kennwort", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
 _KEYS = ("secret", "key", "_auth", "token")
-_PASS_OF = re.compile(r"(?i)(?:db|user|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z")
+_PASS_OF = re.compile(
+    r"(?i)(?:db|user|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z"
+)
 _KEY_OF = re.compile(
     r"(?i)(?:secret|api|access|auth|private|encryption|signing|master|account|storage|subscription|service|role|anon|license|deploy|hmac|aes|session|cookie|app|shared|webhook|client)[-_ ]?\Z"
 )
 _TOKEN_OF = re.compile(
     r"(?i)(?:auth|access|refresh|api|bot|id|session|csrf|xsrf|bearer|security|app|client|user|identity|github|gitlab|slack|npm|hf|oauth|deploy|push|reset|verification|vault|registry|my|jwt)\Z"
 )
-_NO_TOKEN_OF = re.compile(r"(?i)(?:page|next|continuation|pagination|public[-_ ]?key|cancellation|sync|cursor|unexpected|stop)[-_ ]?\Z")
+_NO_TOKEN_OF = re.compile(
+    r"(?i)(?:page|next|continuation|pagination|public[-_ ]?key|cancellation|sync|cursor|unexpected|stop)[-_ ]?\Z"
+)
 _FLAG = re.compile(r"(?<![\w-])--?(?:[A-Za-z0-9]{1,20}[-_]){0,3}\Z")
 _TAG = re.compile(r"<[\w:.-]{0,40}\Z")
 _BEFORE = 44  # characters before a word that may belong to its name
@@ -113,7 +121,11 @@ _BEFORE = 44  # characters before a word that may belong to its name
 _QUOTED = rf"(?P<quote>\\{{0,3}}[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n])){{1,{JUDGED}}}+)"
 _UNQUOTED = r"(?:[^\s\"'`,;&<>\\]|&(?![\w.-]{1,40}=)|\\(?![nrtu\"'\\]))"
 _VALUE = rf"[bru]?(?:{_QUOTED}|(?P<bare>{_UNQUOTED}{{4,{JUDGED}}}+))"
-_REST = {"bare": re.compile(f"{_UNQUOTED}++"), "value": re.compile(r"[\w.~+/=%:@-]++"), "quoted": re.compile(r"(?:\\.|[^\n\"'`\\])++")}
+_REST = {
+    "bare": re.compile(f"{_UNQUOTED}++"),
+    "value": re.compile(r"[\w.~+/=%:@-]++"),
+    "quoted": re.compile(r"(?:\\.|[^\n\"'`\\])++"),
+}
 _WORDS = "|".join(map(re.escape, (*_PASSWORDS, *_KEYS, "pass")))
 _NAME = rf"(?P<name>{_WORDS})(?:[-_]?base|-data)?"
 _ASSIGNED = re.compile(
@@ -134,8 +146,7 @@ def is_telling(name: str) -> bool:
 
 def is_secret_of(name: str, text: str) -> bool:
     """Whether a value that stands under a name, both by themselves, is a secret."""
-    strong = name.lower().endswith((*_PASSWORDS, "pass"))
-    return is_telling(name) and (is_password if strong else is_key)(text, quoted=True, tight=True)
+    return is_telling(name) and is_named(text, words=name.lower().endswith("token"))
 
 
 def _belongs(word: str, text: str, at: int, *, alone: bool = False) -> bool:
@@ -150,7 +161,7 @@ def _belongs(word: str, text: str, at: int, *, alone: bool = False) -> bool:
     if word == "token" and _NO_TOKEN_OF.search(before):
         return False
     if word == "token" and before[-1:].isalpha():
-        return text[at].isupper() and before[-1].islower() or bool(_TOKEN_OF.search(before))
+        return (text[at].isupper() and before[-1].islower()) or bool(_TOKEN_OF.search(before))
     return True
 
 
@@ -180,7 +191,17 @@ def _is_named(found: re.Match[str]) -> bool:
 _BLOCK = r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?"
 _BODY = r"(?:(?!-----)[\s\S]){1,20000}+"
 _BASE64_LINES = r"(?:(?:\\[nrt]|[\s\"'+,>|\\])*+(?:[A-Za-z][\w-]{2,20}: [^\n\\]{0,200}|[A-Za-z0-9+/=]{20,}+))+"
-_TOOLS = ("mysql", "mariadb", "sshpass", "docker login", "podman login", "az login", "registry login", "redis-cli", "ldapsearch")
+_TOOLS = (
+    "mysql",
+    "mariadb",
+    "sshpass",
+    "docker login",
+    "podman login",
+    "az login",
+    "registry login",
+    "redis-cli",
+    "ldapsearch",
+)
 _PARAMETERS = ("key", "auth", "sig", "signature", "jwt", "sid", "session", "security-token", "x-goog-signature", "hmac")
 
 
@@ -232,10 +253,10 @@ SECRETS = (
     Shape("secret", ("signature=",), re.compile(r"(?i)signature=(?P<value>[0-9a-f]{64})(?![0-9a-f])")),
     Shape("secret", ("cookie",), re.compile(r"(?i)cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:[^\s=;\"']{1,60}=[^\s=;\"']{0,60};\s{0,2}){0,20}?[^\s=;\"']{0,60}(?:sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secure|id)[^\s=;\"']{0,30}=(?P<value>[^\s;\"']{8,300}+)"), _has_drawn),
     Shape("secret", ("phpsessid=", "jsessionid=", "asp.net_sessionid=", "connect.sid="), re.compile(r"(?i)[\w.]{9,18}=(?P<value>[^\s;\"'&]{8,300}+)"), _has_drawn, hints=("sess", "connect.sid")),
-    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,}}+)"), _has_drawn, hints=("=",)),
+    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,300}}+)"), _has_drawn, hints=("=",)),
     Shape("secret", ("name",), _NAMED, _is_named, hints=("value",)),
     Shape("secret", (*_ANCHORS, *_KEYS), _ASSIGNED, is_assigned, hints=(*_ANCHORS, "secret", "key", "token", "auth")),
-    Shape("secret", ("auth\"", "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login, hints=("auth",)),
+    Shape("secret", ('auth"', "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login, hints=("auth",)),
     Shape("secret", ("identified", "password '"), re.compile(r"(?i)(?:identified\s{1,4}by|password)\s{1,4}(?:password\s{1,4})?'(?P<value>[^'\n]{4,200})'"), _is_quoted, hints=("identified", "pass")),
     Shape("secret", ("machine", "login"), re.compile(r"(?i)\b(?:machine|login)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<value>\S{4,200})"), _is_no_placeholder, hints=("pass",)),
     Shape("secret", (), re.compile(r"(?m)^[\w.*-]{1,100}+:(?:5\d{3}|6\d{3}|\*):(?:[A-Za-z_][\w-]{0,60}|\*):[\w.*-]{1,60}:(?P<value>(?:[^\s:\\]|\\.){4,200})$"), _is_no_placeholder, hints=(":5", ":6", ":*:")),

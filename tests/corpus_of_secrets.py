@@ -87,7 +87,7 @@ HITS = [
     (f"mycli --password={PW}", PW),
     (f"gh auth --with-token --token {MIX}", MIX),
     (f"tool --api-key '{MIX}' run", MIX),
-    (f"tool --db-password \"{STRONG}\"", STRONG),
+    (f'tool --db-password "{STRONG}"', STRONG),
     (f"mysql -u root -p{PW} shop", PW),
     (f"sshpass -p {STRONG} ssh host", STRONG),
     (f"docker login -u ada -p {STRONG} registry.local", STRONG),
@@ -151,7 +151,7 @@ HITS = [
     (f"set_cookie('x'); secret_token: \"{HEX}{HEX}\"", HEX + HEX),
     (f"RABBITMQ_PASS={STRONG}", STRONG),
     (f"encryption_key: {MIX}{MIX}", MIX),
-    (f"storage_account_key = \"{MIX * 4}==\"", MIX * 4),
+    (f'storage_account_key = "{MIX * 4}=="', MIX * 4),
 ]  # fmt: skip
 
 MISSES = [
@@ -284,7 +284,7 @@ MISSES = [
     "SKU12345678901234567890",
     "basic authentication-middleware",
     "basic understanding/of/chapter-12",
-    "Basic realm=\"x1\"",
+    'Basic realm="x1"',
     "bearer token-based-authentication-v2",
     "Authorization: Bearer <token-1>",
     "Authorization: Bearer $TOKEN1",
@@ -321,7 +321,7 @@ MISSES = [
     "s3://bucket-1/path/2024-01-01/part-00000-8f3e2d1c.parquet",
     "react-dom.production.min.a1b2c3d4e5f6.js",
     "0x742d35Cc6634C0532925a3b844Bc454e4438f44e",
-    "etag: \"33a64df551425fcc55e4d42a148795d9f25f89d4\"",
+    'etag: "33a64df551425fcc55e4d42a148795d9f25f89d4"',
     "nonce=4f2a9c81",
     "fingerprint SHA256:uNiVztksCsDhcc0u9e8BrqXVUmtDf6v4wZxJ2q0aX3k",
     "order 1234567890123 was shipped",

@@ -17,14 +17,16 @@ SOURCE = sorted(
 # One way down: a module imports from its own layer or a lower one. What stands higher imports what stands lower.
 LAYERS = [
     {"errors"},
-    {"masking"},
+    {"secrecy"},
+    {"shapes"},
+    {"masking", "scanning"},
     {"screen"},
     {"episode"},
     {"text"},
     {"protocols", "tokens", "migrations"},
     {"wordlists"},
     {"schema", "recalled", "testing", "lines", "choosing"},
-    {"echoes"},
+    {"echoes", "hygiene"},
     {"rows", "postings"},
     {"opening"},
     {"sqlite_file", "writing"},
@@ -35,6 +37,7 @@ LAYERS = [
     {"memory"},
     {"learn", "tracing"},
     {"demo", "tell"},
+    {"caps"},
     {"importers", "exporting"},
     {"hosts", "serving"},
     {"commands"},
@@ -42,7 +45,17 @@ LAYERS = [
     {"__main__", "__init__"},
 ]
 LAZY = {("episode", "text")}  # inside functions only: an episode renders itself, and its text is made of episodes
-WITHIN = {"backends", "commands", "exporting", "hosts", "importers", "learn", "migrations", "serving", "tell"}  # rooms of several modules, which may use one another
+WITHIN = {
+    "backends",
+    "commands",
+    "exporting",
+    "hosts",
+    "importers",
+    "learn",
+    "migrations",
+    "serving",
+    "tell",
+}  # rooms of several modules, which may use one another
 
 
 def room(path):
