@@ -7,7 +7,7 @@ who hands an episode in, nor whether it comes back to a store that it was in bef
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from experience.episode import Episode
 from experience.errors import InvalidInput, shown
 from experience.masking import distinct, masked, plausible
 from experience.scanning import DETECT_SECRETS, scanned
-from experience.shapes import is_secret_of, is_telling
+from experience.shapes import Shape, is_secret_of, is_telling
 
 MASKED = "values_masked"
 """The key in `meta` that says how many values were masked, by kind."""
@@ -52,7 +52,7 @@ class Masking:
 
     def text(self, text: str) -> str:
         """A text that is stored beside episodes, such as a label's evidence. Raises MissingPackage."""
-        return self._text(text, Counter()) if self.secrets else text
+        return self._text(text, Counter(), None) if self.secrets else text
 
     def run_id(self, run_id: str) -> str:
         """A run's name, without vendors' tokens in it; names that differ still do, and a masked one stays as it is."""
@@ -64,18 +64,19 @@ class Masking:
         Masking what is masked already changes nothing. Raises MissingPackage.
         """
         counts: Counter[str] = Counter()
-        if not self.secrets or not (self.scan or self.personal or _may_hold_any(episode)):
+        among = self._plausible(episode) if self.secrets else []
+        if not self.secrets or not (among or self.scan):
             return Cleaned(episode, counts)
         run_id = episode.run_id if episode.run_id is None else distinct(episode.run_id)
         counts["token"] += run_id != episode.run_id
         tools, skills, tags = (
-            tuple([self._text(name, counts) for name in names])
+            tuple([self._text(name, counts, among) for name in names])
             for names in (episode.tools, episode.skills, episode.tags)
         )
         before = episode.meta.get(MASKED)
         kept = {key: value for key, value in episode.meta.items() if key != MASKED or not _is_count(value)}
-        meta = self._json(kept, counts)
-        situation, outcome = self._text(episode.situation, counts), self._text(episode.outcome, counts)
+        meta = self._json(kept, counts, among)
+        situation, outcome = self._text(episode.situation, counts, among), self._text(episode.outcome, counts, among)
         if not +counts:
             return Cleaned(episode, Counter())
         counted = Counter(before if _is_count(before) else {}) + counts
@@ -92,26 +93,33 @@ class Masking:
         )
         return Cleaned(clean, +counts)
 
-    def _text(self, text: str, counts: Counter[str]) -> str:
-        text, found = masked(text, personal=self.personal)
-        counts += found
+    def _plausible(self, episode: Episode) -> Sequence[Shape]:
+        """The shapes of which something may stand in any field."""
+        names = chain(episode.tools, episode.skills, episode.tags)
+        meta = json.dumps(dict(episode.meta), ensure_ascii=False) if episode.meta else ""
+        texts = (episode.situation, episode.outcome, episode.run_id or "", *names, meta)
+        return plausible("\n".join(texts), personal=self.personal)
+
+    def _text(self, text: str, counts: Counter[str], among: Sequence[Shape] | None) -> str:
+        text, found = masked(text, personal=self.personal, among=among)
+        counts.update(found)
         for value in scanned(text) if self.scan else ():
             if value in text and not value.startswith("["):
                 counts["secret"] += text.count(value)
                 text = text.replace(value, _MARK)
         return text
 
-    def _json(self, value: Any, counts: Counter[str], name: str = "") -> Any:
+    def _json(self, value: Any, counts: Counter[str], among: Sequence[Shape], name: str = "") -> Any:
         """The same in every text of a value, names too; what stands under a name that tells is judged by that."""
         if isinstance(value, Mapping):
             named = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
             clean: dict[str, Any] = {}
             for key, part in value.items():
                 under = named if key == "value" and not is_telling(key) else key
-                _put(clean, self._text(key, counts), self._json(part, counts, under))
+                _put(clean, self._text(key, counts, among), self._json(part, counts, among, under))
             return clean
         if isinstance(value, list | tuple):
-            return [self._json(part, counts, name) for part in value]
+            return [self._json(part, counts, among, name) for part in value]
         if (
             isinstance(value, str | int | float)
             and not isinstance(value, bool)
@@ -120,7 +128,7 @@ class Masking:
         ):
             counts["secret"] += 1
             return _MARK
-        return self._text(value, counts) if isinstance(value, str) else value
+        return self._text(value, counts, among) if isinstance(value, str) else value
 
 
 MASKING = Masking()
@@ -133,14 +141,6 @@ def cleaned(episode: Episode, *, personal: bool = False, scan: str | None = None
     As `Masking(...).episode(episode)`. Raises InvalidInput, MissingPackage.
     """
     return Masking(personal=personal, scan=scan).episode(episode)
-
-
-def _may_hold_any(episode: Episode) -> bool:
-    names = chain(episode.tools, episode.skills, episode.tags)
-    meta = json.dumps(dict(episode.meta), ensure_ascii=False) if episode.meta else ""
-    return bool(
-        plausible("\n".join((episode.situation, episode.outcome, episode.run_id or "", *names, meta)), personal=False)
-    )
 
 
 def _put(into: dict[str, Any], key: str, value: Any) -> None:

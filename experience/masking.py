@@ -18,29 +18,46 @@ _SURE = 4  # rounds: what is put in the place of a value may stand beside anothe
 _ALL = (*SECRETS, *PERSONAL)
 _HINTS = [shape.hints or shape.anchors for shape in _ALL]
 _NUMBERS = {part: [at for at, hints in enumerate(_HINTS) if part in hints] for part in chain.from_iterable(_HINTS)}
-_IN_LONG = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
-_IN_SMALL, _AS_IS = (
-    tuple(part for part in _NUMBERS if part not in _IN_LONG and part.islower() is small) for small in (True, False)
-)
+_LONG_ONLY = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
+_WORD = re.compile(r"\w+")
+_LONG_HEAD = 22  # characters of a word from which on two letters may be all that it begins with
+# Of what a long word holds, most begins a word of its own: by the beginning of those a hundred questions are one.
+_BY_HEAD: dict[str, list[str]] = {}
+for _part in _LONG_ONLY:
+    if _head := _WORD.match(_part):
+        _BY_HEAD.setdefault(_head[0][:3], []).append(_part)
+_IN_LONG = tuple(part for part in _LONG_ONLY if not _WORD.match(part) or "/" in part[3:])
+_PERSONAL = [part for part, shapes in _NUMBERS.items() if min(shapes) >= len(SECRETS)]
+_OTHERS = [part for part in _NUMBERS if part not in {*_LONG_ONLY, *_PERSONAL}]
+_AS_IS = [part for part in _OTHERS if part != part.lower()]
+# What many have in common is asked first.
+_COMMON = ("pass", "auth", "=", " -")
+_GATED: dict[str, list[str]] = {}
+for _part in _OTHERS:
+    if _part not in _AS_IS:
+        _GATED.setdefault(next((one for one in _COMMON if one in _part), _part), []).append(_part)
+_GATES = tuple(_GATED)
 _ANYWHERE = [shape for shape, hints in zip(_ALL, _HINTS, strict=True) if not hints]
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
-def masked(text: str, allowed: str = "", *, personal: bool = True) -> tuple[str, Counter[str]]:
+def masked(
+    text: str, allowed: str = "", *, personal: bool = True, among: Sequence[Shape] | None = None
+) -> tuple[str, Counter[str]]:
     """The text with each secret as `[kind]`, and how many of each kind there were; with `personal` personal values too.
 
     Kinds of secrets are key, token, credentials and secret, of personal values email, phone, card, iban, ssn and address.
     What stands in `allowed` too is left as it is: it is known already to whoever will read the text. Masking what is
-    masked already changes nothing.
+    masked already changes nothing. `among` are the shapes that are `plausible` in a text that this one is a part of.
     """
     counts: Counter[str] = Counter()
-    for _ in range(_SURE):
+    for again in range(_SURE):
         found: Counter[str] = Counter()
-        for shape in plausible(text, personal=personal):
+        for shape in plausible(text, personal=personal) if again or among is None else among:
             text = _replaced(text, shape, found, lambda kind, _: f"[{kind}]", allowed)
-        counts += found
         if not found:
             break
+        counts.update(found)
     return text, counts
 
 
@@ -60,8 +77,14 @@ def distinct(name: str) -> str:
 def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
     """The shapes of which something may stand in a text: few or none in most, and found out in no time."""
     small = text.lower()
-    parts = [part for part in _IN_SMALL if part in small] + [part for part in _AS_IS if part in text]
+    parts = [part for gate in _GATES if gate in small for part in _GATED[gate] if part in small]
+    parts += [part for part in _AS_IS if part in text]
+    if personal:
+        parts += [part for part in _PERSONAL if part in small]
     if long := " ".join([word for word in text.split() if len(word) >= LONG]):
+        words = _WORD.findall(long)
+        heads = {word[:3] for word in words} | {word[:2] for word in words if len(word) >= _LONG_HEAD}
+        parts += [part for head in heads & _BY_HEAD.keys() for part in _BY_HEAD[head] if part in long]
         parts += [part for part in _IN_LONG if part in long]
     shapes = sorted({number for part in parts for number in _NUMBERS[part]})
     return [_ALL[number] for number in shapes if personal or number < len(SECRETS)] + (_ANYWHERE if personal else [])

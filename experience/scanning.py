@@ -1,7 +1,7 @@
 """Secrets that the public scanner detect-secrets finds by its named detectors: a second look, for who asks for one.
 
 Its two entropy detectors stay off: they take words and commit ids for secrets. What its own filters call a template, a
-sequence or a reference is none. It is an extra, imported only when it is used.
+sequence or a reference is none, nor is what `experience.secrecy` knows to be harmless. It is an extra, imported only when it is used.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from experience.errors import MissingPackage
+from experience.secrecy import is_named
 
 DETECT_SECRETS = "detect-secrets"
 """The name of the scanner."""
@@ -43,14 +44,18 @@ def _scanner() -> tuple[list[Any], Callable[[str, str], bool]]:
         from detect_secrets.filters import heuristic
         from detect_secrets.plugins.high_entropy_strings import HighEntropyStringsPlugin
         from detect_secrets.plugins.ip_public import IPPublicDetector
+        from detect_secrets.plugins.private_key import PrivateKeyDetector
     except ImportError as error:
         raise MissingPackage("pip install 'hardwon[secrets]'") from error
     kinds: Iterable[type[Any]] = get_mapping_from_secret_type_to_class().values()
-    detectors = [kind() for kind in kinds if not issubclass(kind, (HighEntropyStringsPlugin, IPPublicDetector))]
+    # Addresses are personal values, and of a private key it finds the first words only.
+    left_out = (HighEntropyStringsPlugin, IPPublicDetector, PrivateKeyDetector)
+    detectors = [kind() for kind in kinds if not issubclass(kind, left_out)]
 
     def is_none(value: str, line: str) -> bool:
         return bool(
-            heuristic.is_templated_secret(value)
+            not is_named(value, words=False)
+            or heuristic.is_templated_secret(value)
             or heuristic.is_sequential_string(value)
             or heuristic.is_not_alphanumeric_string(value)
             or heuristic.is_indirect_reference(line)

@@ -20,7 +20,7 @@ _LARGEST_UNIT = 3  # digits that end a word: node20, item123
 _REFERENCE = re.compile(
     r"\$[\w{(]|[<{\[…*]|%[({%\w]*[)}%s]|(?:https?|file|arn|vault|op|ssm|secretsmanager|keyring|env):|~|\.{1,2}/|!\w|@\w*[({]|ENC\["
 )
-_TEMPLATE = re.compile(r"\$?\{[^{}]{0,80}\}|%\(\w+\)s|%s|<[a-z][\w -]{0,40}>|\$\(\w")
+_TEMPLATE = re.compile(r"\$?\{[^{}]{0,80}\}|%\(\w+\)s|%s|<[a-z][\w -]{0,40}>|[xX]{8}|\*{4}|\$\(\w")
 _FILLED_IN = re.compile(
     r"(?i)(?:your|insert|enter|replace)[-_ .]|(?:the|an?|some|any|put|use|see|choose|type|provide|set|this) |your(?:api|secret|pass|token|key)"
     r"|change[-_ ]?(?:me|it|this)|replace[-_ ]?me|example|placeholder|dummy|fake|redacted|masked|hidden|removed|omitted|todo\b|fixme|tbd\b|abc123\Z"

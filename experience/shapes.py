@@ -101,6 +101,13 @@ def _is_no_placeholder(found: re.Match[str]) -> bool:
 
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
 _ANCHORS = ("pass", "kennwort", "pwd", "contraseña", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호")  # fmt: skip
+_TELLING = (
+    "passw",
+    "passphrase",
+    "passcode",
+    "-pass ",
+    *(f"pass{end}" for end in ("=", ":", '"', "'", "\\", "`", ">", "]", " =", " :")),
+)
 _KEYS = ("secret", "key", "_auth", "token")
 _PASS_OF = re.compile(
     r"(?i)(?:db|user|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z"
@@ -232,6 +239,7 @@ def _is_argument(found: re.Match[str]) -> bool:
 
 
 _NO_PASSWORDS = ("password", "pass", "pwd", "secret", "token")
+_TOOL_HINTS = (" -p", " -a", " -w")
 _OF_TOOL = r"(?:[^\n|;&]{0,200}?\s)??-(?:p|a|w)"
 SECRETS = (
     Shape("key", ("-----BEGIN ",), re.compile(rf"-----BEGIN {_BLOCK}-----(?:{_BODY}-----END {_BLOCK}-----|{_BASE64_LINES})"), _is_block),
@@ -249,20 +257,20 @@ SECRETS = (
     Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{30,}"), hints=(".atlasv1.",), long=True),
     Shape("token", ("bearer",), re.compile(r"(?i)(?<!\w)bearer[\s:]{1,4}[\"']?(?P<value>[\w.~+/-]{16,300}+=*)"), _has_drawn),
     Shape("token", ("basic",), re.compile(r"(?i)(?<!\w)basic\s{1,4}(?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login),
-    Shape("token", ("authorization",), re.compile(r"(?i)authorization\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?(?:(?:bearer|token|apikey|api-key|key|digest|negotiate|basic|splunk|bot|oauth)[ \t]+)?(?P<value>[^\s\"'\\,;]{8,300}+)"), _is_header, hints=("auth",)),
+    Shape("token", ("authorization",), re.compile(r"(?i)authorization\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?(?:(?:bearer|token|apikey|api-key|key|digest|negotiate|basic|splunk|bot|oauth)[ \t]+)?(?P<value>[^\s\"'\\,;]{8,300}+)"), _is_header),
     Shape("secret", ("signature=",), re.compile(r"(?i)signature=(?P<value>[0-9a-f]{64})(?![0-9a-f])")),
     Shape("secret", ("cookie",), re.compile(r"(?i)cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:[^\s=;\"']{1,60}=[^\s=;\"']{0,60};\s{0,2}){0,20}?[^\s=;\"']{0,60}(?:sess|sid|auth|token|jwt|login|remember|csrf|xsrf|secure|id)[^\s=;\"']{0,30}=(?P<value>[^\s;\"']{8,300}+)"), _has_drawn),
     Shape("secret", ("phpsessid=", "jsessionid=", "asp.net_sessionid=", "connect.sid="), re.compile(r"(?i)[\w.]{9,18}=(?P<value>[^\s;\"'&]{8,300}+)"), _has_drawn, hints=("sess", "connect.sid")),
-    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,300}}+)"), _has_drawn, hints=("=",)),
+    Shape("secret", tuple(f"{name}=" for name in _PARAMETERS), re.compile(rf"(?i)(?<=[?&;])(?:{'|'.join(_PARAMETERS)})=(?P<value>[^&\s\"'<>#;]{{16,300}}+)"), _has_drawn),
     Shape("secret", ("name",), _NAMED, _is_named, hints=("value",)),
-    Shape("secret", (*_ANCHORS, *_KEYS), _ASSIGNED, is_assigned, hints=(*_ANCHORS, "secret", "key", "token", "auth")),
-    Shape("secret", ('auth"', "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login, hints=("auth",)),
-    Shape("secret", ("identified", "password '"), re.compile(r"(?i)(?:identified\s{1,4}by|password)\s{1,4}(?:password\s{1,4})?'(?P<value>[^'\n]{4,200})'"), _is_quoted, hints=("identified", "pass")),
-    Shape("secret", ("machine", "login"), re.compile(r"(?i)\b(?:machine|login)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<value>\S{4,200})"), _is_no_placeholder, hints=("pass",)),
-    Shape("secret", (), re.compile(r"(?m)^[\w.*-]{1,100}+:(?:5\d{3}|6\d{3}|\*):(?:[A-Za-z_][\w-]{0,60}|\*):[\w.*-]{1,60}:(?P<value>(?:[^\s:\\]|\\.){4,200})$"), _is_no_placeholder, hints=(":5", ":6", ":*:")),
-    Shape("secret", _TOOLS, re.compile(rf"(?:{'|'.join(_TOOLS)})\w{{0,10}}\s{_OF_TOOL}(?P<value>(?!\w+=)[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=("-p", "-a", "-w")),
-    Shape("secret", _TOOLS[2:], re.compile(rf"(?:{'|'.join(_TOOLS[2:])})\s{_OF_TOOL}[ =]{{1,2}}[\"']?(?P<value>[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=("-p", "-a", "-w")),
-    Shape("credentials", ("curl ", "wget "), re.compile(r"(?:curl|wget)\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?(?P<value>[^\s:\"'$<]{1,100}:(?P<password>[^\s\"']{3,200}))"), _is_userinfo),
+    Shape("secret", (*_ANCHORS, *_KEYS), _ASSIGNED, is_assigned, hints=(*_TELLING, *_ANCHORS[1:], "secret", "key", "token", "_auth")),
+    Shape("secret", ('auth"', "auth'", "auth\\"), re.compile(r"(?<=[\"'])auth\\{0,3}[\"']\s{0,4}:\s{0,4}\\{0,3}[\"'](?P<value>[A-Za-z0-9+/]{8,300}+={0,2})"), _is_login),
+    Shape("secret", ("identified", "password '"), re.compile(r"(?i)(?:identified\s{1,4}by|password)\s{1,4}(?:password\s{1,4})?'(?P<value>[^'\n]{4,200})'"), _is_quoted, hints=("identified", "password '")),
+    Shape("secret", ("machine", "login"), re.compile(r"(?i)\b(?:machine|login)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<value>\S{4,200})"), _is_no_placeholder, hints=("password",)),
+    Shape("secret", (), re.compile(r"(?m)^[\w.*-]{1,100}+:(?:54\d\d|6432|\*):(?:[A-Za-z_][\w-]{0,60}|\*):[\w.*-]{1,60}:(?P<value>(?:[^\s:\\]|\\.){4,200})$"), _is_no_placeholder, hints=(":54", ":6432:", ":*:"), long=True),
+    Shape("secret", _TOOLS, re.compile(rf"(?:{'|'.join(_TOOLS)})\w{{0,10}}\s{_OF_TOOL}(?P<value>(?!\w+=)[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=_TOOL_HINTS),
+    Shape("secret", _TOOLS[2:], re.compile(rf"(?:{'|'.join(_TOOLS[2:])})\s{_OF_TOOL}[ =]{{1,2}}[\"']?(?P<value>[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=_TOOL_HINTS),
+    Shape("credentials", ("curl ", "wget "), re.compile(r"(?:curl|wget)\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?(?P<value>[^\s:\"'$<]{1,100}:(?P<password>[^\s\"']{3,200}))"), _is_userinfo, hints=(" -u", " --user", " --proxy-user")),
     Shape("secret", ("echo ", "printf "), re.compile(r"(?:echo|printf)\s{1,4}(?:-n\s{1,4})?[\"']?(?:[\w.-]{1,60}:)?(?P<value>[^\s\"'|:$<]{4,200})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}(?:-S|chpasswd)|chpasswd|[^\n|]{0,200}--password-stdin)"), _is_no_placeholder, hints=("|",)),
 )  # fmt: skip
 
