@@ -34,7 +34,7 @@ _FILE = re.compile(
 )
 _VERSION = re.compile(r"[v^~<>=! ]*\d+(?:\.(?:\d+|[x*]))+(?:[-+.][\w.+-]*)?\Z")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}")
-_NAME = r"[A-Za-z_]+(?:\d{1,5}[A-Za-z_]+){0,3}\d{0,3}"
+_NAME = r"[A-Za-z_]+(?:\d{1,5}[A-Za-z_]+){0,3}\d{0,5}"
 _ATTRIBUTE = re.compile(rf"{_NAME}(?:(?:\??\.|::|->){_NAME})+[.!?]?\Z")
 _PIECES = re.compile(r"[-_./:+|@\s]+")
 _WORD = re.compile(r"[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,3}|[A-Z]+\d{0,3}|[vV]?\d{1,4}")
@@ -97,7 +97,7 @@ def is_password(value: str, *, quoted: bool, tight: bool) -> bool:
     `quoted`: it stood in quotes. `tight`: after an equals sign of a line that is no code (`DB_PASSWORD=value`).
     """
     value = value if quoted else value.rstrip(".")
-    if _is_harmless(value, quoted=quoted, tight=tight):
+    if _is_harmless(value, quoted=quoted, tight=tight or quoted):
         return False
     if any(char.isdigit() for char in value):
         sure = quoted or tight
@@ -114,7 +114,7 @@ def is_key(value: str, *, quoted: bool, tight: bool) -> bool:
     value = value if quoted else value.rstrip(".")
     if _is_harmless(value, quoted=quoted, tight=tight) or " " in value:
         return False
-    if looks_drawn(value):
+    if looks_drawn(value) or (tight and value.isalpha() and len(value) >= _FEWEST_DRAWN and not value.isupper()):
         return True
     mixed = any(char.isdigit() for char in value) and not value.isdecimal()
     return mixed and len(value) >= _FEWEST_DRAWN and (quoted or tight) and not _PIECES.search(value)

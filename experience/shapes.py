@@ -219,7 +219,7 @@ def _is_block(found: re.Match[str]) -> bool:
 
 def _is_userinfo(found: re.Match[str]) -> bool:
     password = found["password"]
-    return "[" not in value(found) and not is_placeholder(password) and password.lower() not in _NO_PASSWORDS
+    return "[" not in value(found) and not is_placeholder(password)
 
 
 def _is_login(found: re.Match[str]) -> bool:
@@ -238,7 +238,6 @@ def _is_argument(found: re.Match[str]) -> bool:
     return is_password(value(found), quoted=False, tight=True)
 
 
-_NO_PASSWORDS = ("password", "pass", "pwd", "secret", "token")
 _TOOL_HINTS = (" -p", " -a", " -w")
 _OF_TOOL = r"(?:[^\n|;&]{0,200}?\s)??-(?:p|a|w)"
 SECRETS = (
