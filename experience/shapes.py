@@ -27,7 +27,7 @@ class Shape(NamedTuple):
     """Whether it is a word of at least LONG characters, or stands in one, so that short words need not be searched."""
 
 
-JUDGED = 300
+JUDGED = 160
 """Characters of a value that are looked at; a longer one is what its beginning is."""
 _TAIL = re.compile(r"[\w-]++")
 LONG = 15
