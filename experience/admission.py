@@ -27,6 +27,13 @@ class Added(NamedTuple):
     """False when it was known already."""
 
 
+class Unmasked(NamedTuple):
+    """How an episode may be here already, from before anything in it was masked. It is compared, not stored."""
+
+    digest: str
+    uid: str | None = None
+
+
 class Newcomer(NamedTuple):
     """An episode that asks to be let in, with its row and its index's."""
 
@@ -40,6 +47,12 @@ class Newcomer(NamedTuple):
     """What is said of it, for `admit_all`."""
     id: int | None = None
     """The id that it would like to have."""
+    unmasked: Unmasked | None = None
+
+    @property
+    def uids(self) -> tuple[str, ...]:
+        """Those that it may be here under."""
+        return tuple(uid for uid in (self.uid, self.unmasked and self.unmasked.uid) if uid is not None)
 
 
 class Taken(NamedTuple):
@@ -50,12 +63,11 @@ class Taken(NamedTuple):
 
     def stand_in_the_way_of(self, new: Newcomer) -> bool:
         """Whether it has to be looked at by itself."""
-        return new.uid in self.uids or new.episode.run_id in self.run_ids
+        return not self.uids.isdisjoint(new.uids) or new.episode.run_id in self.run_ids
 
     def add(self, new: Newcomer) -> None:
         """Those of one that was let in."""
-        if new.uid is not None:
-            self.uids.add(new.uid)
+        self.uids.update(new.uids)
         if new.episode.run_id is not None:
             self.run_ids.add(new.episode.run_id)
 
@@ -69,6 +81,7 @@ def prepare(
     *,
     labels: Sequence[Label] = (),
     id: int | None = None,
+    unmasked: Unmasked | None = None,
 ) -> Newcomer:
     """Check and cut everything. Raises InvalidInput for a blank uid and for naive times."""
     row = rows.columns_of(episode)
@@ -76,14 +89,14 @@ def prepare(
     row["uid"] = token_hex(16) if uid is None else checked_name("uid", uid)
     row["recorded_at"] = moment_text(checked_moment("recorded_at", recorded_at))
     row["expires_at"] = None if expires_at is None else moment_text(checked_moment("expires_at", expires_at))
-    return Newcomer(episode, namespace, uid, row, writing.words_of(episode), labels, id)
+    return Newcomer(episode, namespace, uid, row, writing.words_of(episode), labels, id, unmasked)
 
 
 def taken(db: Database, namespace: str, newcomers: Sequence[Newcomer]) -> Taken:
     """Which of the newcomers' names are there already."""
     found = []
     for column, names in (
-        ("uid", [new.uid for new in newcomers]),
+        ("uid", [uid for new in newcomers for uid in new.uids]),
         ("run_id", [new.episode.run_id for new in newcomers]),
     ):
         sql = f"SELECT {column} FROM episodes WHERE namespace = ? AND {column} IN (SELECT value FROM json_each(?))"
@@ -118,7 +131,10 @@ def _admitted(db: Database, new: Newcomer, now: datetime, *, supersede: bool, su
     run_id = new.episode.run_id
     if new.uid is not None or run_id is not None:
         # An expired one is as good as gone, and must not stand in the way of the same run recorded anew.
-        writing.drop_expired(db, new.namespace, now, "(uid = ? OR run_id = ?)", new.uid, run_id)
+        uids = json.dumps(new.uids, ensure_ascii=False)
+        writing.drop_expired(
+            db, new.namespace, now, "(uid IN (SELECT value FROM json_each(?)) OR run_id = ?)", uids, run_id
+        )
     if (known := _known(db, new)) is not None:
         return Added(known, new=False)
     if run_id is not None and (newest := _newest(db, new, "run_id = ?", run_id)):
@@ -142,16 +158,19 @@ class _Found(NamedTuple):
 
 def _known(db: Database, new: Newcomer) -> int | None:
     """The id under which a record is here already. Raises RunConflict when its uid is another one's."""
-    digest = new.row["digest"]
-    if new.uid is not None and (found := _newest(db, new, "uid = ?", new.uid)):
-        if found.digest != digest:
+    digests = [new.row["digest"], *([new.unmasked.digest] if new.unmasked else ())]
+    for uid in new.uids:
+        found = _newest(db, new, "uid = ?", uid)
+        if found is None:
+            continue
+        if found.digest not in digests:
             raise RunConflict(
                 f"this uid is episode {found.id} ({shown(found.situation)}) already, which says otherwise; it needs a uid of "
                 "its own"
             )
         return found.id
-    same = _newest(db, new, "run_id = ? AND digest = ?", new.episode.run_id, digest)
-    return same.id if same else None
+    same = [_newest(db, new, "run_id = ? AND digest = ?", new.episode.run_id, digest) for digest in digests]
+    return next((one.id for one in same if one), None)
 
 
 def _newest(db: Database, new: Newcomer, condition: str, *parameters: object) -> _Found | None:

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from experience.choosing import Answer, Choosing, Wishes, distinct, in_order
 from experience.echoes import without_recalled
 from experience.episode import Episode
 from experience.errors import InvalidInput
+from experience.hygiene import MASKING, Masking
 from experience.protocols import Backend, Encoder, Filter, Hit, Label, Match, Progress, Record, VectorBackend, check_k
-from experience.store import SqliteStore
+from experience.store import SqliteStore, unmasked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +30,12 @@ _DEEPER = 10  # hits beyond those asked for, that what is weighed in beside like
 class Memory:
     """A store and the backend that ranks it. Usable from any thread; close it, or use it as a context manager."""
 
-    def __init__(self, store: SqliteStore, backend: Backend) -> None:
+    def __init__(self, store: SqliteStore, backend: Backend, masking: Masking = MASKING) -> None:
         from experience.backends.floor import floor_under
 
         self.store = store
         self.backend = backend
+        self.masking = masking
         self._floor = floor_under(store, backend)
 
     @classmethod
@@ -45,18 +47,20 @@ class Memory:
         namespace: str = "default",
         *,
         create: bool = True,
+        masking: Masking = MASKING,
     ) -> Self:
         """The memory in the file at `path`, made when it is not there and `create`.
 
         `backend` is keyword, embedding or hybrid; `encoder` an encoder, the name of a sentence-transformers model, or
         None for the one the store's vectors were made with (at first the packaged MiniLM). A memory sees one `namespace`
-        only. Raises StoreError, InvalidInput, EncoderError, MissingPackage.
+        only. `masking` says what is masked of what is recorded: secrets, by default (see `experience.hygiene`). Raises
+        StoreError, InvalidInput, EncoderError, MissingPackage.
         """
         from experience.backends import open_backend
 
         store = SqliteStore(path, namespace, create=create)
         try:
-            return cls(store, open_backend(backend, store, encoder))
+            return cls(store, open_backend(backend, store, encoder), masking)
         except BaseException:
             store.close()
             raise
@@ -81,30 +85,34 @@ class Memory:
         by: str = "",
         evidence: str = "",
         expires_at: datetime | None = None,
+        masking: Masking | None = None,
     ) -> int:
         """Record a run; its id.
 
         A `run_id` (given here or in the episode) makes it idempotent: the same content again is the same id, other content
         raises RunConflict, unless `supersede`, which lets a run that grew take its older self's place. When the episode
         says success or failure, that is a label of class `kind` by `by`, with `evidence`. From `expires_at` on the episode
-        is hidden. Recalled blocks (see `experience.recalled`) are taken out first, and counted in `meta`.
+        is hidden. Recalled blocks (see `experience.recalled`) are taken out first, then secrets are masked in every field, as
+        this memory's `masking` or the one given here says; both are counted in `meta`.
         """
         if run_id is not None:
             episode = replace(episode, run_id=run_id)
-        return self.store.record(
-            without_recalled(episode), kind=kind, by=by, evidence=evidence, supersede=supersede, expires_at=expires_at
-        ).id
+        masking = self.masking if masking is None else masking
+        told = without_recalled(episode)
+        clean = masking.episode(told).episode
+        how: dict[str, Any] = {"kind": kind, "by": by, "supersede": supersede, "expires_at": expires_at}
+        return self.store.record(clean, evidence=masking.text(evidence), unmasked=unmasked(told, clean), **how).id
 
     def label(self, id: int, success: bool, *, kind: str = "host", by: str = "", evidence: str = "") -> Label:
         """Say whether a run worked, now or later. The latest label of the best class counts (see LABEL_CLASSES).
 
         Raises NotFound, InvalidInput.
         """
-        return self.store.add_label(id, success, kind, by, evidence)
+        return self.store.add_label(id, success, kind, by, self.masking.text(evidence))
 
     def withdraw(self, id: int, label_id: int | None = None, *, by: str = "", evidence: str = "") -> Label:
         """Take a label back: the one named, or the one that counts. It stays on record. Raises NotFound."""
-        return self.store.withdraw(id, label_id, by, evidence)
+        return self.store.withdraw(id, label_id, by, self.masking.text(evidence))
 
     def recall(self, situation: str, k: int = 3, where: Filter = Filter(), **wishes: Unpack[Wishes]) -> list[Match]:
         """At most k past runs that are similar to a situation, best first; none when nothing is.

@@ -12,6 +12,7 @@ from typing import Any
 
 from experience.echoes import STRIPPED
 from experience.episode import Cost, Episode, moment_from, moment_text
+from experience.hygiene import MASKED
 from experience.protocols import LABEL_CLASSES, Filter, Label, Record, Withdrawal
 
 _SUPERSEDED = """(e.run_id IS NOT NULL AND EXISTS (
@@ -106,7 +107,7 @@ def digest_of(episode: Episode) -> str:
     is seldom measured to the same microsecond.
     """
     content = {name: getattr(episode, name) for name in ("situation", "tools", "skills", "tags", "outcome")}
-    content["meta"] = {key: value for key, value in episode.meta.items() if key != STRIPPED}
+    content["meta"] = {key: value for key, value in episode.meta.items() if key not in (STRIPPED, MASKED)}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

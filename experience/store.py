@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from experience import postings, rows, writing
-from experience.admission import Added, admit, prepare
+from experience.admission import Added, Unmasked, admit, prepare
 from experience.episode import Episode, checked_name, checked_text, moment_text
 from experience.errors import InvalidInput, NotFound
+from experience.masking import distinct
 from experience.protocols import Filter, Label, Record, Withdrawal
 from experience.sqlite_file import SqliteFile
 
@@ -81,13 +82,15 @@ class SqliteStore(SqliteFile):
         supersede: bool = False,
         uid: str | None = None,
         expires_at: datetime | None = None,
+        unmasked: Unmasked | None = None,
     ) -> Added:
         """Add an episode and, when it says success or failure, that as a label; one that was given before is not repeated.
 
-        As `add`, and raises InvalidInput for a label that cannot be.
+        As `add`, and raises InvalidInput for a label that cannot be. With `unmasked`, an episode that was recorded before
+        this one was masked is known too.
         """
         now = self.now()  # one moment for all of it: as of then, the run and what was said of it are both known
-        new = prepare(self.namespace, episode, uid, now, expires_at)
+        new = prepare(self.namespace, episode, uid, now, expires_at, unmasked=unmasked)
         label = None if episode.success is None else Label(0, episode.success, kind, by, evidence, now)
         with self.write() as db:
             added = admit(db, new, now, supersede=supersede)
@@ -180,7 +183,8 @@ class SqliteStore(SqliteFile):
 
     def get_run(self, run_id: str) -> Record:
         """The newest record of this run. Raises NotFound."""
-        ids = self._ids_where("run_id = ? ORDER BY id DESC LIMIT 1", checked_text("run_id", run_id))
+        names = checked_text("run_id", run_id), distinct(run_id)  # a token in it was masked when the run was recorded
+        ids = self._ids_where("run_id IN (?, ?) ORDER BY id DESC LIMIT 1", *names)
         if not ids:
             raise NotFound(f"there is no run {run_id!r} in the namespace {self.namespace!r}")
         return self.get(ids[0])
@@ -277,6 +281,11 @@ class SqliteStore(SqliteFile):
     def _ids_where(self, condition: str, *parameters: object) -> list[int]:
         sql = f"SELECT id FROM episodes WHERE namespace = ? AND {condition}"
         return [id for (id,) in self.read(sql, (self.namespace, *parameters))]
+
+
+def unmasked(told: Episode, clean: Episode, uid: str | None = None) -> Unmasked | None:
+    """How an episode may be here from before it was masked; None where nothing was. `uid` is the one it would have."""
+    return None if told is clean else Unmasked(rows.digest_of(told), uid)
 
 
 def _was_said(label: Label, before: Iterable[Label]) -> bool:

@@ -9,8 +9,8 @@ many at a time, and written in one transaction.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -20,9 +20,10 @@ from experience.admission import Added, Newcomer, admit_all, prepare, taken
 from experience.echoes import STRIPPED, without_recalled
 from experience.episode import Episode, moment_text
 from experience.errors import InvalidEpisode, InvalidInput, RunConflict, StoreError
+from experience.hygiene import MASKING, Masking
 from experience.lines import KEY, beside, content_uid, line_of, parsed
 from experience.protocols import Label, Record
-from experience.store import SqliteStore
+from experience.store import SqliteStore, unmasked
 from experience.text import parse, parse_founding
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
@@ -53,6 +54,8 @@ class Imported:
     """Episodes that were here already; labels that were new were still taken."""
     stripped: int = 0
     """Recalled blocks that were taken out (see `experience.recalled`)."""
+    masked: Mapping[str, int] = field(default_factory=dict)
+    """Secrets and personal values that were masked (see `experience.hygiene`), by kind."""
     bad: tuple[BadLine, ...] = ()
     guesses: tuple[str, ...] = ()
     """What a lenient reading of text had to guess."""
@@ -92,16 +95,18 @@ def import_lines(
     supersede: bool = False,
     kind: str = "host",
     by: str = "import",
+    masking: Masking = MASKING,
 ) -> Imported:
     """Record what stands in JSON Lines (UTF-8, blank lines skipped).
 
     A bad line is left out and reported; with `strict` the first one raises InvalidEpisode and nothing at all is recorded.
     A success stated by a line from elsewhere becomes a label of class `kind` by `by`; with `foreign` every line is from
     elsewhere, and what it says under the key `hardwon` is not believed. `supersede` lets a line take the place of
-    another episode with its run_id.
+    another episode with its run_id. Lines from elsewhere are masked as `masking` says; those of our own export are what a
+    store held already, and come back byte for byte.
     """
     Label(0, True, kind, by, "", store.now())  # refused at once, not at every line
-    reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by)
+    reader = _Reader(store, foreign=foreign, supersede=supersede, kind=kind, by=by, masking=masking)
     if not strict:
         for batch in _batches(lines):
             reader.take(batch)
@@ -124,6 +129,7 @@ def import_file(
     foreign: bool = False,
     supersede: bool = False,
     kind: str = "host",
+    masking: Masking = MASKING,
 ) -> Imported:
     """Record what stands in a file: the one episode of a stable text, or JSON Lines (see `import_lines`).
 
@@ -139,22 +145,28 @@ def import_file(
     if lenient and not start.startswith((b"{", b"Situation:")):
         head += file  # the text may begin further down
     if not start.startswith(b"Situation:") and not (lenient and any(line.startswith(b"Situation: ") for line in head)):
-        return import_lines(store, chain(head, file), strict=strict, foreign=foreign, supersede=supersede, kind=kind)
+        how: dict[str, Any] = {"strict": strict, "foreign": foreign, "supersede": supersede, "kind": kind}
+        return import_lines(store, chain(head, file), masking=masking, **how)
     try:
-        return _import_text(store, b"".join(chain(head, file)), lenient=lenient, kind=kind)
+        return _import_text(store, b"".join(chain(head, file)), lenient=lenient, kind=kind, masking=masking)
     except (InvalidEpisode, UnicodeDecodeError) as error:
         if strict:
             raise InvalidEpisode(f"{error}; nothing of it was imported") from error
         return Imported(bad=(BadLine(1, str(error)),))
 
 
-def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str) -> Imported:
+def _import_text(store: SqliteStore, data: bytes, *, lenient: bool, kind: str, masking: Masking) -> Imported:
     text = data.decode("utf-8-sig").lstrip("\n\r")
     episode, guesses = _read_text(text, lenient=lenient)
-    uid = "text-" + hashlib.sha256(episode.with_success(None).render().encode()).hexdigest()[:32]
-    clean = without_recalled(episode)
-    added = store.record(clean, uid=uid, kind=kind, by="import")
-    return Imported(int(added.new), int(not added.new), _stripped(episode, clean), guesses=guesses)
+    told = without_recalled(episode)
+    clean, counts = masking.episode(told)
+    uid, older = _text_uid(episode if clean is told else clean), unmasked(told, clean, _text_uid(episode))
+    added = store.record(clean, uid=uid, kind=kind, by="import", unmasked=older)
+    return Imported(int(added.new), int(not added.new), _stripped(episode, told), dict(counts), guesses=guesses)
+
+
+def _text_uid(episode: Episode) -> str:
+    return "text-" + hashlib.sha256(episode.with_success(None).render().encode()).hexdigest()[:32]
 
 
 class _Ready(NamedTuple):
@@ -163,14 +175,19 @@ class _Ready(NamedTuple):
     number: int
     new: Newcomer
     stripped: int
+    masked: Counter[str]
     record: Callable[[], Added]
 
 
 class _Reader:
     """Takes lines, many at a time, and counts."""
 
-    def __init__(self, store: SqliteStore, *, foreign: bool, supersede: bool, kind: str, by: str) -> None:
+    def __init__(
+        self, store: SqliteStore, *, foreign: bool, supersede: bool, kind: str, by: str, masking: Masking
+    ) -> None:
         self._store = store
+        self._masking = masking
+        self._masked: Counter[str] = Counter()
         self._foreign = foreign
         self._how: dict[str, Any] = {"supersede": supersede, "kind": kind, "by": by}
         self._seen: Counter[str] = Counter()
@@ -196,12 +213,16 @@ class _Reader:
                     alone.append(line.new)
                     self._counts["new"] += 1
                     self._counts["stripped"] += line.stripped
+                    self._masked += line.masked
                 names.add(line.new)
             admit_all(db, self._store.namespace, alone, now)
 
     def done(self) -> Imported:
         """What was done so far."""
-        return Imported(self._counts["new"], self._counts["known"], self._counts["stripped"], tuple(sorted(self._bad)))
+        counts = self._counts
+        return Imported(
+            counts["new"], counts["known"], counts["stripped"], dict(self._masked), tuple(sorted(self._bad))
+        )
 
     def _record(self, line: _Ready) -> None:
         try:
@@ -211,6 +232,7 @@ class _Reader:
             return
         self._counts["new" if added.new else "known"] += 1
         self._counts["stripped"] += line.stripped
+        self._masked += line.masked
 
     def _ready(self, number: int, line: bytes | str, now: datetime) -> _Ready | None:
         try:
@@ -222,19 +244,26 @@ class _Reader:
     def _read(self, number: int, data: dict[str, Any], now: datetime) -> _Ready:
         store, ours = self._store, data.get(KEY)
         exported = ours if isinstance(ours, dict) and "uid" in ours else None
-        told = data if exported is None else {key: value for key, value in data.items() if key != KEY}
-        episode = Episode.from_json(told)
+        own = data if exported is None else {key: value for key, value in data.items() if key != KEY}
+        episode = Episode.from_json(own)
         if exported is not None and not self._foreign:
             how = beside(exported)
             names = how["uid"], how["recorded_at"], how["expires_at"]
             new = prepare(store.namespace, episode, *names, labels=how["labels"], id=how["id"])
-            return _Ready(number, new, 0, partial(store.add, episode, **how))
-        clean = without_recalled(episode)
+            return _Ready(number, new, 0, Counter(), partial(store.add, episode, **how))
+        told = without_recalled(episode)
+        clean, counts = self._masking.episode(told)
         uid = None if episode.run_id else content_uid(data, self._seen)
+        older = unmasked(told, clean, uid)
+        if (
+            uid is not None and older is not None
+        ):  # a hash of the line as it came would let who guesses the secret check it
+            uid = content_uid(clean.to_json(), self._seen)
         says = clean.success is not None
         labels = [Label(0, clean.succeeded, self._how["kind"], self._how["by"], "", now)] if says else []
-        new = prepare(store.namespace, clean, uid, now, None, labels=labels)
-        return _Ready(number, new, _stripped(episode, clean), partial(store.record, clean, uid=uid, **self._how))
+        new = prepare(store.namespace, clean, uid, now, None, labels=labels, unmasked=older)
+        record = partial(store.record, clean, uid=uid, unmasked=older, **self._how)
+        return _Ready(number, new, _stripped(episode, told), counts, record)
 
 
 def _read_text(text: str, *, lenient: bool) -> tuple[Episode, tuple[str, ...]]:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -158,6 +158,35 @@ def says(function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def masks(function: F) -> F:
+    """The options for what is masked, which the command gets as `masking`."""
+    options = (
+        click.option("--no-mask", is_flag=True, help="Store secrets as they are, byte for byte."),
+        click.option("--mask-personal", is_flag=True, help="Also mask emails, phone, card and account numbers, addresses."),
+        click.option("--scan", type=click.Choice(["detect-secrets"]), help="Also look with this scanner (pip install 'hardwon[secrets]')."),
+    )  # fmt: skip
+
+    @functools.wraps(function)
+    def decided(*args: Any, no_mask: bool, mask_personal: bool, scan: str | None, **kwargs: Any) -> object:
+        from experience.hygiene import Masking
+
+        if no_mask and (mask_personal or scan):
+            raise click.UsageError("--no-mask masks nothing; leave it out, or --mask-personal and --scan")
+        return function(*args, masking=Masking(not no_mask, mask_personal, scan), **kwargs)
+
+    calling: Callable[..., object] = decided
+    for option in reversed(options):
+        calling = option(calling)
+    return cast("F", calling)
+
+
+def remark_masked(counts: "Mapping[str, int]", path: str = "") -> None:
+    """Say how many values were masked, by kind; nothing when none was."""
+    if total := sum(counts.values()):
+        kinds = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts))
+        remark(f"{path}{count(total, 'value')} masked before storing: {kinds} (--no-mask keeps them)")
 
 
 def text_from(value: str) -> str:

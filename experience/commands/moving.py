@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, print_json, refresh_with_bar, remark, wants_json
+from experience.commands.common import (
+    Settings,
+    count,
+    masks,
+    print_json,
+    refresh_with_bar,
+    remark,
+    remark_masked,
+    wants_json,
+)
 from experience.errors import InvalidEpisode
 from experience.protocols import LABEL_CLASSES
 
@@ -37,12 +46,13 @@ _SHOWN = 20  # bad lines; the rest are counted
     show_default=True,
     help="Class of the success that lines state.",
 )
+@masks
 @wants_json
 @click.pass_obj
 def import_(settings: Settings, /, paths: tuple[str, ...], **how: Any) -> None:
     """Record what stands in files: JSON Lines, or one episode in the stable text; - reads standard input.
 
-    Bad lines are left out, counted, and named. Importing a file twice records it once. A file of nothing but bad lines is an
+    Secrets are masked, but not in lines that `experience export` wrote. Bad lines are left out, counted, and named. Importing a file twice records it once. A file of nothing but bad lines is an
     error.
     """
     from experience.transfer import import_file
@@ -71,7 +81,14 @@ def _named(path: str) -> Iterator[None]:
 
 def _as_json(done: "Imported") -> dict[str, Any]:
     bad = [{"line": line.number, "reason": line.reason} for line in done.bad]
-    return {"new": done.new, "known": done.known, "stripped": done.stripped, "guesses": done.guesses, "bad": bad}
+    return {
+        "new": done.new,
+        "known": done.known,
+        "stripped": done.stripped,
+        "masked": done.masked,
+        "guesses": done.guesses,
+        "bad": bad,
+    }
 
 
 @click.command()
@@ -91,6 +108,7 @@ def _report(path: str, done: "Imported") -> None:
     if done.stripped:
         parts.append(f"{count(done.stripped, 'recalled block')} taken out")
     remark(f"{path}: {', '.join(parts)}")
+    remark_masked(done.masked, "  ")
     for line in done.bad[:_SHOWN]:
         remark(f"  line {line.number}: {line.reason}")
     if len(done.bad) > _SHOWN:

@@ -2,11 +2,25 @@
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from experience.commands.common import Settings, count, moment, print_record, remark, says, text_from, verdict
+from experience.commands.common import (
+    Settings,
+    count,
+    masks,
+    moment,
+    print_record,
+    remark,
+    remark_masked,
+    says,
+    text_from,
+    verdict,
+)
+
+if TYPE_CHECKING:
+    from experience.hygiene import Masking
 
 
 @click.command()
@@ -21,24 +35,29 @@ from experience.commands.common import Settings, count, moment, print_record, re
 @click.option("--started-at", callback=moment, metavar="TIME", help="When the run began (ISO 8601, UTC).")
 @says
 @click.option("--expires-in", type=click.IntRange(0, 1_000_000), metavar="DAYS", help="Forget it after so many days.")
+@masks
 @click.pass_obj
-def record(settings: Settings, /, situation: str, expires_in: int | None, **given: Any) -> None:
+def record(settings: Settings, /, situation: str, expires_in: int | None, masking: "Masking", **given: Any) -> None:
     """Record a run. SITUATION is what was asked; - reads it from standard input.
 
-    Prints the episode's id.
+    Secrets are masked first. Prints the episode's id.
     """
     from experience.echoes import without_recalled
     from experience.episode import Episode
+    from experience.store import unmasked
 
     if situation == given["outcome"] == "-":
         raise click.UsageError("only one of SITUATION and --outcome can be read from standard input")
     statement = {name: given.pop(name) for name in ("supersede", "kind", "by", "evidence")}
     episode = Episode(text_from(situation), text_from(given.pop("outcome")), **given)
-    clean = without_recalled(episode)
+    told = without_recalled(episode)
+    clean, counts = masking.episode(told)
+    statement["evidence"] = masking.text(statement["evidence"])
     with settings.store(create=True) as store:
         expires_at = None if expires_in is None else store.now() + timedelta(days=expires_in)
-        id = store.record(clean, expires_at=expires_at, **statement).id
-    if clean is not episode:
+        id = store.record(clean, expires_at=expires_at, unmasked=unmasked(told, clean), **statement).id
+    remark_masked(counts)
+    if told is not episode:
         remark("a recalled block was taken out: a run does not learn its own brief")
     click.echo(json.dumps({"id": id}) if settings.json else id)
 
@@ -50,6 +69,7 @@ def record(settings: Settings, /, situation: str, expires_in: int | None, **give
 @click.option("--withdraw", is_flag=True, help="Take back the label that counts, or --label.")
 @click.option("--label", "label_id", type=int, metavar="NUMBER", help="With --withdraw: which one (see show).")
 @says
+@masks
 @click.pass_obj
 def label(
     settings: Settings,
@@ -59,6 +79,7 @@ def label(
     success: bool | None,
     withdraw: bool,
     label_id: int | None,
+    masking: "Masking",
     **said: Any,
 ) -> None:
     """Say whether run ID worked, now that it is known; or take a label back.
@@ -71,6 +92,7 @@ def label(
         raise click.UsageError("--label goes with --withdraw")
     if (id is None) == (run_id is None):
         raise click.UsageError("say which run: ID or --run-id")
+    said["evidence"] = masking.text(said["evidence"])
     with settings.store() as store:
         chosen = store.get_run(run_id).id if id is None and run_id is not None else id or 0
         if success is None:

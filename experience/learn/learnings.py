@@ -39,6 +39,7 @@ from experience.learn.replies import (
     Taken,
     Unacceptable,
 )
+from experience.masking import distinct, masked
 from experience.store import SqliteStore
 
 # Of several that say the same, the one that decides: what a person rejected first, then what is told.
@@ -202,7 +203,7 @@ class Learnings:
     def was_told_anything(self, run_id: str) -> bool:
         """Whether there is a receipt of a run, so that what it was not told can be known."""
         sql = "SELECT 1 FROM receipts WHERE namespace = ? AND run_id = ? LIMIT 1"
-        return bool(self.store.read(sql, (self.store.namespace, run_id)))
+        return bool(self.store.read(sql, (self.store.namespace, distinct(run_id))))
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
@@ -237,7 +238,9 @@ class Learnings:
         sql = """SELECT 1 FROM receipts r JOIN json_each(r.contents, '$.learnings') told
             WHERE r.namespace = ? AND r.run_id = ? AND json_extract(told.value, '$.id') = ?
             UNION ALL SELECT 1 FROM learning_events WHERE learning_id = ? AND run_id = ?"""
-        return bool(self.store.read(sql, (self.store.namespace, run_id, learning.id, learning.id, run_id)))
+        return bool(
+            self.store.read(sql, (self.store.namespace, distinct(run_id), learning.id, learning.id, distinct(run_id)))
+        )
 
     def _told(self, event: int, state: str, runs_left: int) -> list[Event]:
         """The runs that were told a learning since an event, and that it lapsed when they were enough."""
@@ -263,9 +266,10 @@ class Learnings:
         return id
 
     def _write(self, learning: Learning, what: str, run_id: str | None, by: str, note: str) -> None:
+        note, _ = masked(note, personal=False)
         row = (
             learning.id, what, learning.text, learning.impact, learning.state, learning.proposals, learning.runs_left,
-            None if run_id is None else checked_name("run_id", run_id), checked_text("by", by), checked_text("note", note), moment_text(self.store.now()),
+            None if run_id is None else distinct(checked_name("run_id", run_id)), checked_text("by", by), checked_text("note", note), moment_text(self.store.now()),
         )  # fmt: skip
         sql = f"""INSERT INTO learning_events (learning_id, what, text, impact, state, proposals, runs_left, run_id, by,
             note, at) VALUES ({", ".join("?" * len(row))})"""

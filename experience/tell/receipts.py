@@ -15,6 +15,7 @@ from typing import Any
 from experience import writing
 from experience.episode import checked_name, moment_from, moment_text
 from experience.errors import NotFound, shown
+from experience.masking import distinct
 from experience.store import SqliteStore
 from experience.tell.brief import Brief
 from experience.tell.compose import Payload
@@ -74,21 +75,21 @@ class Receipts:
         parts = told.parts_json() if isinstance(told, Payload) else []
         data = {**told.contents.to_json(), "parts": parts}
         row = (
-            self.store.namespace, checked_name("run_id", run_id), told.agent, text_hash(told.text),
+            self.store.namespace, distinct(checked_name("run_id", run_id)), told.agent, text_hash(told.text),
             len(told.text.encode()), json.dumps(data, ensure_ascii=False), moment_text(self.store.now()),
         )  # fmt: skip
         with self.store.write() as db:
             sql = "INSERT OR IGNORE INTO receipts (namespace, run_id, agent, hash, bytes, contents, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
             db.execute(sql, row)
             if db.execute("SELECT 1 FROM episodes WHERE namespace = ? AND run_id = ?", row[:2]).fetchone():
-                writing.note_told(db, self.store.namespace, [run_id], self.store.now())
+                writing.note_told(db, self.store.namespace, [row[1]], self.store.now())
             return next(one for one in self.of_run(run_id) if one.hash == row[3])
 
     def of_run(self, run_id: str) -> list[Receipt]:
         """What a run was told, oldest first."""
         sql = """SELECT id, run_id, agent, hash, bytes, contents, at FROM receipts
             WHERE namespace = ? AND run_id = ? ORDER BY id"""
-        return [_receipt_from(row) for row in self.store.read(sql, (self.store.namespace, run_id))]
+        return [_receipt_from(row) for row in self.store.read(sql, (self.store.namespace, distinct(run_id)))]
 
     def of(self, run: str) -> list[Receipt]:
         """The same for a run by its own name or, where no run is called so, by its episode's id. Raises NotFound."""
