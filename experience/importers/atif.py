@@ -27,6 +27,8 @@ from experience.importers.source import Source
 from experience.importers.turns import SYSTEM, UNREADABLE, Answer, Called, Turn, session_of
 from experience.importers.verdicts import of_reward
 
+_TIMELESS = ("swe-agent-traj",)
+"""Formats without times: a trajectory made of one has those of the conversion."""
 COPIED, EVENT = "copied from an earlier trajectory", "a system event"
 
 
@@ -67,7 +69,8 @@ def _session(trajectory: dict[str, Any], parent: str) -> Session:
     agent, metrics = fields(trajectory.get("agent")), fields(trajectory.get("final_metrics"))
     steps = items(trajectory.get("steps"))
     tokens = total((metrics.get("total_prompt_tokens"), metrics.get("total_completion_tokens")))
-    moments = [at for at in (moment(fields(step).get("timestamp")) for step in steps) if at]
+    timeless = fields(agent.get("extra")).get("original_format") in _TIMELESS
+    moments = [] if timeless else [at for at in (moment(fields(step).get("timestamp")) for step in steps) if at]
     took = (max(moments) - min(moments)).total_seconds() if len(moments) > 1 else None
     return session_of(
         _id(trajectory, steps, parent),

@@ -62,11 +62,11 @@ def moment(value: Any) -> datetime | None:
 
 
 def moment_of_nanoseconds(value: Any) -> datetime | None:
-    """A moment out of nanoseconds since 1970, as a number or as its digits."""
+    """A moment out of nanoseconds since 1970, as a number or as its digits, to the nearest microsecond."""
     if isinstance(value, str) and len(value) <= 20 and value.isdecimal():  # noqa: PLR2004  what 64 bits can hold
         value = int(value)
     known = count(value)
-    return None if known is None else _EPOCH + timedelta(microseconds=known // 1000)
+    return None if known is None else _EPOCH + timedelta(microseconds=(known + 500) // 1000)
 
 
 def parsed(value: Any) -> Any:
