@@ -12,7 +12,7 @@ from typing import Any
 from experience.episode import Cost
 from experience.importers.chat import is_item, is_message, turn_of
 from experience.importers.documents import documents
-from experience.importers.lenient import count, digest, fields, items, known, moment, text, total, words
+from experience.importers.lenient import count, digest, fields, finite, items, known, moment, text, total, words
 from experience.importers.session import Session, Trouble
 from experience.importers.source import Source
 from experience.importers.turns import session_of
@@ -141,7 +141,7 @@ def _session(conversation: Conversation, seen: dict[str, str]) -> Session:
         cost=lambda steps: Cost(steps=steps, tokens=conversation.tokens),
         meta=known(
             model=text(around.get("model")),
-            reward=around["reward"] if type(around.get("reward")) in (int, float) else None,
+            reward=finite(around.get("reward")),
             transcript_id=next(
                 (str(around[key])[:200] for key in _NAMES if isinstance(around.get(key), str | int)), ""
             ),

@@ -14,7 +14,7 @@ from typing import Any
 from experience.episode import Cost
 from experience.errors import InvalidInput, shown
 from experience.importers.chat import turn_of
-from experience.importers.lenient import amount, count, digest, fields, items, known, moment, text, total, words
+from experience.importers.lenient import amount, count, digest, fields, finite, items, known, moment, text, total, words
 from experience.importers.session import Finding, Format, Session, Trouble
 from experience.importers.source import LARGEST_DOCUMENT, Source
 from experience.importers.turns import session_of
@@ -176,7 +176,7 @@ def _scores(sample: dict[str, Any]) -> dict[str, Any]:
 
 def _scores_told(sample: dict[str, Any]) -> dict[str, Any]:
     values = {name: fields(score).get("value") for name, score in list(_scores(sample).items())[:20]}
-    return {name: value for name, value in values.items() if isinstance(value, str | int | float) and value == value}  # noqa: PLR0124
+    return {name: value for name, value in values.items() if isinstance(value, str | bool) or finite(value) is not None}
 
 
 def _finding(log: dict[str, Any], sample: dict[str, Any]) -> tuple[Finding | None, str]:

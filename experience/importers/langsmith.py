@@ -61,7 +61,7 @@ def _sessions(source: Source) -> Iterator[Session | Trouble]:
     for run in runs.values():
         traces.setdefault(_trace(run, runs), []).append(run)
     for trace, members in traces.items():
-        yield _session(trace, members)
+        yield _session(trace, members) if trace else Trouble(None, f"runs without an id: {len(members)}")
 
 
 def _runs(value: Any) -> Iterator[Run]:

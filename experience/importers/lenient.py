@@ -47,6 +47,11 @@ def amount(value: Any) -> float | None:
     return float(value)
 
 
+def finite(value: Any) -> int | float | None:
+    """A number of any sign, but for NaN and the infinities."""
+    return value if type(value) in (int, float) and abs(value) <= _LARGEST else None
+
+
 def total(values: Iterable[Any]) -> int | None:
     """The sum of the counts among the values; None where there is none."""
     known = [number for number in map(count, values) if number is not None]

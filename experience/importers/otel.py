@@ -55,7 +55,9 @@ def _sessions(source: Source) -> Iterator[Session | Trouble]:
                 traces[span.trace][key] = _joined(traces[span.trace].get(key), _seen(span))
     silent = 0
     for id, seen in _by_session(traces).items():
-        if any(one.does for one in seen):
+        if not id:
+            yield Trouble(None, f"spans that name no trace: {len(seen)}")
+        elif any(one.does for one in seen):
             yield _session(id, seen)
         else:
             silent += len(seen)
