@@ -15,6 +15,7 @@ from experience.importers.source import Source
 from experience.importers.turns import without_injected
 from experience.importers.verdicts import Verdict, agreed, of_label, of_number, of_reward
 
+RUN = "marshmallow-1867-function-calling"
 BY_NAME = {one.name: one for one in formats()}
 OURS = {
     "atif": "atif",
@@ -192,6 +193,19 @@ def test_a_file_is_lines_where_a_line_is_an_object(text, found, tmp_path):
     assert list(documents(Source(file))) == [Document(*one) for one in found]
 
 
+def test_objects_printed_one_after_another_are_read(tmp_path):
+    file = tmp_path / "x"
+    file.write_text(
+        "".join(json.dumps(one, indent=4) + "\n" for one in ({"a": {}}, {"b": [1]})) + '{\n  "c":\n}\n',
+        encoding="utf-8",
+    )
+
+    *found, trouble = documents(Source(file))
+
+    assert found == [Document(1, {"a": {}}), Document(4, {"b": [1]})]
+    assert trouble.line == 9
+
+
 def test_a_broken_first_line_does_not_hide_the_others(tmp_path):
     file = tmp_path / "x"
     file.write_text('{"a": \n{"a": 2}\n', encoding="utf-8")
@@ -204,6 +218,33 @@ def test_a_broken_first_line_does_not_hide_the_others(tmp_path):
 # Names, failures, skills, verdicts.
 
 
+def converted_calls(folder):
+    """The calls of one SWE-agent run, with their answers, as its three converted files have them."""
+    lines = [json.loads(line) for line in (folder / "claude_code" / f"harbor-{RUN}.jsonl").read_text().splitlines()]
+    blocks = [block for line in lines for block in line["message"]["content"]]
+    yield (
+        [(one["name"], one["input"]) for one in blocks if one["type"] == "tool_use"],
+        [one["content"] for one in blocks if one["type"] == "tool_result"],
+    )
+    lines = [
+        json.loads(line)["payload"] for line in (folder / "codex" / f"harbor-{RUN}.jsonl").read_text().splitlines()
+    ]
+    yield (
+        [(one["name"], one["arguments"]) for one in lines if one.get("type") == "function_call"],
+        [one["output"] for one in lines if one.get("type") == "function_call_output"],
+    )
+
+
+def test_one_run_has_the_same_tools_and_failures_however_it_was_converted(shared):
+    ours, troubles = read(BY_NAME["swe_agent"], shared / "transcripts" / "swe_agent_traj" / f"{RUN}.traj")
+    expected = [(call.name, call.worked is False) for call in ours[0].calls]
+
+    assert troubles == []
+    for calls, answers in converted_calls(shared / "transcripts"):
+        failed = [says_it_failed(answer) for answer in answers]
+        assert list(zip([tool_name(*call) for call in calls], failed, strict=True)) == expected
+
+
 def test_a_wrapped_command_is_named_by_its_first_word():
     assert tool_name("swe_agent_action", {"raw_action": "edit 1:2\nx"}) == "edit"
     assert tool_name("swe_agent_action", '{"raw_action": "submit"}') == "submit"
@@ -213,7 +254,9 @@ def test_a_wrapped_command_is_named_by_its_first_word():
 
 def test_values_set_before_a_command_are_never_its_name():
     assert command_name("TOKEN=hunter2 A=1 python x.py") == "python"
-    assert command_name("TOKEN=hunter2") == ""
+    assert command_name("TOKEN=\"hunter 2\" B='c d'\\ e  python") == "python"
+    assert command_name(f"TOKEN={'x' * 9000} python") == "python"
+    assert command_name("TOKEN=hunter2") == command_name(" \n") == ""
 
 
 @pytest.mark.parametrize(

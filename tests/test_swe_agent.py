@@ -70,6 +70,16 @@ def test_a_report_of_the_tests_is_a_finding(resolved, tmp_path):
     assert session.finding == (resolved, "verifier", f"report.resolved = {str(resolved).lower()}")
 
 
+def test_without_a_history_the_first_query_holds_the_request(tmp_path):
+    run = {**SWE_AGENT, "history": []}
+    run["trajectory"] = [
+        {**SWE_AGENT["trajectory"][0], "query": SWE_AGENT["history"][:3]},
+        *SWE_AGENT["trajectory"][1:],
+    ]
+
+    assert only(FORMAT, written(tmp_path, run, "a.traj")).asked == "The sum is wrong\n\nwhen empty"
+
+
 def test_a_file_without_a_trajectory_is_a_trouble(tmp_path):
     sessions, [trouble] = read(FORMAT, written(tmp_path, {"trajectory": 3}))
 

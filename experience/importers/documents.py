@@ -1,4 +1,4 @@
-"""The JSON values that a file is made of: one a line, or one alone.
+"""The JSON values that a file is made of: one a line, one alone, or several one after another over many lines each.
 
 Formats that come both ways read through here. It looks at how a file begins, and at nothing in it.
 """
@@ -29,11 +29,12 @@ def documents(source: Source) -> Iterator[Document | Trouble]:
             yield found if isinstance(found, Trouble) else Document(*found)
         return
     try:
-        value = source.document()
+        yield Document(None, source.document())
     except InvalidInput as error:
-        yield Trouble(None, str(error))
-        return
-    yield Document(None, value)
+        stacked = _stacked(source)
+        first = next(stacked, None)
+        yield first or Trouble(None, str(error))
+        yield from stacked
 
 
 def has_lines(source: Source) -> bool:
@@ -47,6 +48,29 @@ def has_lines(source: Source) -> bool:
             if line[:1] not in b" \t" and bare.startswith(b"{") and bare.endswith(b"}") and _is_object(bare):
                 return True
     return False
+
+
+def _stacked(source: Source) -> Iterator[Document | Trouble]:
+    """Objects one after another, each from a `{` alone on its line to such a `}`: what printing many of them leaves."""
+    piece: list[bytes] = []
+    begun = size = 0
+    with source.path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+            if line.rstrip() == b"{":
+                piece, begun, size = [], number, 0
+            size += len(line)
+            if begun and size < LONGEST_LINE:
+                piece.append(line)
+            if begun and line.rstrip() == b"}":
+                yield _document(b"".join(piece), begun)
+                piece, begun = [], 0
+
+
+def _document(raw: bytes, line: int) -> Document | Trouble:
+    try:
+        return Document(line, json.loads(raw))
+    except (ValueError, RecursionError) as error:
+        return Trouble(line, f"no JSON object: {error}")
 
 
 def _is_object(line: bytes) -> bool:

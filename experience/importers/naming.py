@@ -9,7 +9,9 @@ from typing import Any
 
 from experience.importers.lenient import fields, parsed, text
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_ASSIGNMENTS = re.compile(
+    r"""\s*(?:[A-Za-z_]\w*=(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|\\.|[^\s"'\\])*+(?:\s++|$))*+""", re.DOTALL
+)
 _FAILURES = (
     "Error:",
     "ERROR:",
@@ -18,12 +20,14 @@ _FAILURES = (
     "Your edit was not applied",
 )
 _LEADING = 200
-"""Characters of a command in which its first word is looked for: one that is longer is no name."""
+"""Characters of a command's first word, and of the beginning of an answer, that are looked at."""
+WRAPPED = "swe_agent_action"
+"""What converters name each command of SWE-agent."""
 
 
 def tool_name(name: str, arguments: Any) -> str:
     """The name of a call: as the transcript has it, but for a wrapped command the command's own name."""
-    if name != "swe_agent_action":
+    if name != WRAPPED:
         return name
     return command_name(text(fields(parsed(arguments)).get("raw_action"))) or name
 
@@ -33,8 +37,9 @@ def command_name(command: str) -> str:
 
     Values of such variables are often secrets, and never a name.
     """
-    start = command.lstrip()[:_LEADING].split()
-    return next((word for word in start if not _ASSIGNMENT.match(word)), "")
+    found = _ASSIGNMENTS.match(command)
+    rest = command[found.end() :] if found else command
+    return next(iter(rest[:_LEADING].split(maxsplit=1)), "")
 
 
 def says_it_failed(answer: str) -> bool:

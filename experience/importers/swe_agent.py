@@ -11,7 +11,7 @@ from typing import Any
 from experience.episode import Cost
 from experience.errors import InvalidInput
 from experience.importers.lenient import amount, digest, fields, items, known, parsed, text, total, words
-from experience.importers.naming import command_name
+from experience.importers.naming import WRAPPED, command_name
 from experience.importers.session import Finding, Format, Session, Trouble
 from experience.importers.source import Source
 from experience.importers.turns import SYSTEM, UNREADABLE, Answer, Called, Turn, session_of
@@ -49,13 +49,13 @@ def _sessions(source: Source) -> Iterator[Session | Trouble]:
 def _session(run: dict[str, Any]) -> Session:
     config, info = fields(parsed(run.get("replay_config"))), fields(run.get("info"))
     problem = fields(config.get("problem_statement"))
-    before = _before(items(run.get("history")))
+    steps = run["trajectory"]
+    first = fields(steps[0]) if steps else {}
+    before = _before(items(run.get("history")) or items(first.get("query")))
     whole = next((words(fields(one).get("content")) for one in before if _asks(one)), "")
     issue = text(problem.get("text")).strip() or _issue_in(whole)
-    steps, stats = run["trajectory"], fields(info.get("model_stats"))
-    status = text(info.get("exit_status"))
+    stats, status = fields(info.get("model_stats")), text(info.get("exit_status"))
     model = fields(fields(config.get("agent")).get("model"))
-    first = fields(steps[0]) if steps else {}
     return session_of(
         digest(text(run.get("environment")), text(problem.get("id")), issue, _reply(first), text(first.get("action"))),
         [*_opening(before, bool(issue)), *(_turn(number, step) for number, step in enumerate(steps))],
@@ -121,8 +121,8 @@ def _turn(number: int, step: Any) -> Turn:
     if not isinstance(step, dict):
         return Turn("other", drop=UNREADABLE)
     action, id = text(step.get("action")), f"step {number}"
-    name = command_name(action)
-    calls = (Called(name, {"command": action}, id),) if name else ()
+    name = command_name(action) or WRAPPED
+    calls = (Called(name, {"command": action}, id),) if action.strip() else ()
     return Turn("agent", _reply(step), calls, (Answer(id, text(step.get("observation"))),) if calls else ())
 
 
