@@ -39,7 +39,11 @@ class Conversation:
         found: list[str] = []
         for message in self.messages:
             turn = turn_of(message)
-            found += [turn.who, turn.text, *(f"{call.id} {call.name} {call.arguments!s}"[:500] for call in turn.calls)]
+            found += [turn.who, turn.text]
+            for call in turn.calls:
+                given = fields(call.arguments).items()
+                plain = [f"{key}={value}" for key, value in given if isinstance(value, str | int | float)]
+                found += [call.id, call.name, *plain[:20]]
             if turn.who == "agent":
                 break
         return found

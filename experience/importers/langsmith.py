@@ -17,11 +17,22 @@ from experience.importers.turns import Answer, Called, Turn, session_of
 from experience.importers.verdicts import Verdict, agreed, is_of_rightness, of_number
 
 AROUND = "a run around others"
+_HELD = (
+    "name",
+    "run_type",
+    "start_time",
+    "end_time",
+    "dotted_order",
+    "error",
+    "session_name",
+    "feedback_stats",
+    "feedback",
+)
 _TOKENS = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
 class Run(NamedTuple):
-    """A run, and its place in the tree."""
+    """What is held of a run, and its place in the tree."""
 
     id: str
     trace: str
@@ -77,13 +88,43 @@ def _runs(value: Any) -> Iterator[Run]:
         if _is_run(one):
             id = text(one.get("id"))
             inner = text(one.get("trace_id")) or trace
-            yield Run(id, inner, text(one.get("parent_run_id")) or parent, {**one, "child_runs": None})
+            yield Run(id, inner, text(one.get("parent_run_id")) or parent, _short(one))
             waiting.append((one.get("child_runs"), id, inner or id))
+
+
+def _short(run: dict[str, Any]) -> dict[str, Any]:
+    """What is held of a run: for its inputs and outputs, what they say."""
+    inputs, outputs = fields(run.get("inputs")), fields(run.get("outputs"))
+    short = {key: run[key] for key in _HELD if key in run}
+    output = fields(outputs.get("output"))
+    message = fields(output.get("kwargs")) or output
+    reply = reply_in(outputs)
+    return {
+        **short,
+        "asked": request_in(inputs),
+        "reply": reply if reply.text or reply.calls else None,
+        "tokens": _tokens(outputs) or _tokens(run),
+        "model": text(fields(fields(run.get("extra")).get("metadata")).get("ls_model_name")),
+        "thread": _thread(fields(fields(run.get("extra")).get("metadata"))),
+        "given": fields(parsed(inputs.get("input"))) or inputs if run.get("run_type") == "tool" else None,
+        "answers": text(message.get("tool_call_id")),
+        "answer": text(message.get("content")) or text(outputs.get("output")),
+        "failed": bool(run.get("error")) or message.get("status") == "error",
+    }
+
+
+def _thread(metadata: dict[str, Any]) -> str:
+    return text(metadata.get("thread_id")) or text(metadata.get("session_id"))
+
+
+def _tokens(holder: dict[str, Any]) -> int | None:
+    usage = fields(holder.get("usage_metadata")) or fields(holder.get("usage")) or holder
+    return next(filter(None, (total(map(usage.get, names)) for names in _TOKENS)), None)
 
 
 def _patched(run: Run, later: Run) -> Run:
     """A run with what a later message adds to it or changes; what that leaves empty stays."""
-    added = {key: value for key, value in later.has.items() if value not in (None, {}, [], "")}
+    added = {key: value for key, value in later.has.items() if value not in (None, {}, [], "", False)}
     return Run(run.id, run.trace or later.trace, run.parent or later.parent, {**run.has, **added})
 
 
@@ -102,68 +143,57 @@ def _session(trace: str, runs: list[Run]) -> Session:
     started, ended = moment(root.has.get("start_time")), moment(root.has.get("end_time"))
     error = text(root.has.get("error"))
     models = [run for run in order if run.has.get("run_type") == "llm"]
-    requests = (request_in(run.has.get("inputs")) for run in (root, *order))
-    metadata = fields(fields(root.has.get("extra")).get("metadata"))
     return session_of(
         trace,
         _turns(order, root),
-        asked=next(filter(None, requests), ""),
+        asked=next((run.has["asked"] for run in (root, *order) if run.has["asked"]), ""),
         ended=f"The run ended with an error: {error}" if error else "",
         finding=None if error else _finding(root),
         started_at=started,
         cost=Cost(
             steps=len(models) or None,
-            tokens=total(_tokens(run) for run in models),
+            tokens=total(run.has["tokens"] for run in models),
             seconds=max(0.0, (ended - started).total_seconds()) if started and ended else None,
         ),
         meta=known(
             agent=text(root.has.get("name")),
-            model=next(filter(None, (text(fields(fields(run.has.get("extra")).get("metadata")).get("ls_model_name"))
-                                     for run in models)), ""),
-            thread=text(metadata.get("thread_id")) or text(metadata.get("session_id")),
+            model=next((run.has["model"] for run in models if run.has["model"]), ""),
+            thread=root.has["thread"],
             project=text(root.has.get("session_name")),
             runs=len(order),
         ),
-    )  # fmt: skip
+    )
 
 
 def _turns(order: list[Run], root: Run) -> Iterator[Turn]:
-    replies = {run.id: reply_in(run.has.get("outputs")) for run in order if run.has.get("run_type") != "tool"}
-    models_speak = any(replies[run.id].text for run in order if run.has.get("run_type") == "llm")
+    models_speak = any(_reply(run).text for run in order if run.has.get("run_type") == "llm")
     expected: list[Called] = []
     for run in order:
         if run.has.get("run_type") == "tool":
             yield _tool_turn(run, expected)
         elif run.has.get("run_type") == "llm":
-            expected += replies[run.id].calls
-            yield replies[run.id]
-        elif run is root and not models_speak and replies[run.id].text:
-            yield Turn("agent", replies[run.id].text)
+            expected += _reply(run).calls
+            yield _reply(run)
+        elif run is root and not models_speak and _reply(run).text:
+            yield Turn("agent", _reply(run).text)
         else:
             yield Turn("other", drop=AROUND)
 
 
+def _reply(run: Run) -> Turn:
+    return run.has["reply"] or Turn("agent")
+
+
 def _tool_turn(run: Run, expected: list[Called]) -> Turn:
     """A tool's run answers the call that a model made; where no model is seen to have made it, it is the call."""
-    name, outputs = text(run.has.get("name")) or "unnamed", fields(run.has.get("outputs"))
-    output = fields(outputs.get("output"))
-    message = fields(output.get("kwargs")) or output
-    id = text(message.get("tool_call_id"))
-    worked = False if run.has.get("error") or message.get("status") == "error" else None
-    answer = text(message.get("content")) or text(outputs.get("output"))
+    name, id, answer = text(run.has.get("name")) or "unnamed", run.has["answers"], run.has["answer"]
+    worked = False if run.has["failed"] else None
     for call in expected:
         if (id and call.id == id) or (not id and call.name == name):
             expected.remove(call)
             return Turn("tool", answers=(Answer(call.id or call.name, answer, worked),))
-    given = fields(run.has.get("inputs"))
-    arguments = fields(parsed(given.get("input"))) or given
-    return Turn("agent", calls=(Called(name, arguments, run.id),), answers=(Answer(run.id or name, answer, worked),))
-
-
-def _tokens(run: Run) -> int | None:
-    outputs = fields(run.has.get("outputs"))
-    usage = fields(outputs.get("usage_metadata")) or fields(outputs.get("usage")) or run.has
-    return next(filter(None, (total(map(usage.get, names)) for names in _TOKENS)), None)
+    called = Called(name, run.has["given"], run.id)
+    return Turn("agent", calls=(called,), answers=(Answer(run.id or name, answer, worked),))
 
 
 def _finding(root: Run) -> Finding | None:
