@@ -53,6 +53,13 @@ def test_trajectories_come_one_a_line_and_a_broken_line_is_told(tmp_path):
     assert [one.line for one in troubles] == [3, 4]
 
 
+def test_trajectories_come_in_a_list_too(tmp_path):
+    two = [{**ATIF, "subagent_trajectories": []}, {**ATIF, "trajectory_id": "t-9", "subagent_trajectories": None}]
+
+    assert FORMAT.recognises(two)
+    assert [one.id for one in read(FORMAT, written(tmp_path, two))[0]] == ["s-1/t-1", "s-1/t-9"]
+
+
 @pytest.mark.parametrize("version", [f"ATIF-v1.{minor}" for minor in range(9)])
 def test_each_version_is_recognised(version):
     assert FORMAT.recognises({"schema_version": version, "steps": []})

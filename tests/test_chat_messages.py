@@ -83,6 +83,7 @@ def test_calls_of_the_old_interface_are_answered_by_name(tmp_path):
 
 
 def exchange(messages, reply, id):
+    """A recorded request with its response; without a name where `id` is None."""
     usage = {"prompt_tokens": 5, "completion_tokens": 1}
     return {
         "request": {"messages": messages, "model": "m"},
@@ -90,15 +91,16 @@ def exchange(messages, reply, id):
     }
 
 
+@pytest.mark.parametrize("ids", [("r1", "r2", "r3"), (None, None, None)])
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-def test_recorded_requests_that_go_on_from_one_another_are_one_session(name, tmp_path):
+def test_recorded_requests_that_go_on_from_one_another_are_one_session(name, ids, tmp_path):
     first = [{"role": "user", "content": "One?"}]
     reply = {"role": "assistant", "content": "First."}
     more = [*first, reply, {"role": "user", "content": "Two?"}]
     pairs = [
-        exchange(first, reply, "r1"),
-        exchange(more, {"role": "assistant", "content": "Second."}, "r2"),
-        exchange([{"role": "user", "content": "Else?"}], reply, "r3"),
+        exchange(first, reply, ids[0]),
+        exchange(more, {"role": "assistant", "content": "Second."}, ids[1]),
+        exchange([{"role": "user", "content": "Else?"}], reply, ids[2]),
     ]
 
     sessions, _ = read(OPENAIS, written(tmp_path, pairs, name))

@@ -204,6 +204,17 @@ def test_answers_in_the_next_request_tell_failures_where_no_tool_has_a_span(tmp_
     assert tools(only(FORMAT, written(tmp_path, [one, two]))) == ["dig!"]
 
 
+@pytest.mark.parametrize("second", [0, 1])
+def test_a_tools_span_that_seems_to_begin_before_its_call_is_still_that_call(second, tmp_path):
+    tool = {**OTEL[1], "start_time": f"2026-05-04T13:00:0{second}Z"}
+    tool["context"] = {**tool["context"], "span_id": f"0x{0:016x}"}
+
+    session = only(FORMAT, written(tmp_path, [OTEL[0], tool, *OTEL[2:]]))
+
+    assert tools(session) == ["weather!"]
+    assert turns(session) == 5
+
+
 def test_what_runs_inside_another_agent_is_counted_and_not_told(tmp_path):
     inner = [
         span("invoke_agent helper", 20, 1, 2, {"gen_ai.operation.name": "invoke_agent"}),

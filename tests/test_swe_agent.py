@@ -80,6 +80,15 @@ def test_without_a_history_the_first_query_holds_the_request(tmp_path):
     assert only(FORMAT, written(tmp_path, run, "a.traj")).asked == "The sum is wrong\n\nwhen empty"
 
 
+def test_attempts_at_one_issue_have_names_of_their_own_and_one_that_grew_keeps_its(tmp_path):
+    def attempt(seconds, steps):
+        begun = {**SWE_AGENT["trajectory"][0], "execution_time": seconds}
+        run = {**SWE_AGENT, "trajectory": [begun, *SWE_AGENT["trajectory"][1:]][:steps]}
+        return only(FORMAT, written(tmp_path, run, "a.traj")).id
+
+    assert attempt(0.25, 3) == attempt(0.25, 1) != attempt(0.5, 3)
+
+
 def test_a_file_without_a_trajectory_is_a_trouble(tmp_path):
     sessions, [trouble] = read(FORMAT, written(tmp_path, {"trajectory": 3}))
 

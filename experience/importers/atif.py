@@ -33,6 +33,10 @@ COPIED, EVENT = "copied from an earlier trajectory", "a system event"
 
 
 def _recognises(value: Any) -> bool:
+    return _is_trajectory(value[0] if isinstance(value, list) and value else value)
+
+
+def _is_trajectory(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and text(value.get("schema_version")).startswith("ATIF")
@@ -46,7 +50,7 @@ def _sessions(source: Source) -> Iterator[Session | Trouble]:
             yield document
             continue
         for found in document.value if isinstance(document.value, list) else [document.value]:
-            if _recognises(found):
+            if _is_trajectory(found):
                 yield from _family(found)
             else:
                 yield Trouble(

@@ -29,8 +29,10 @@ class Conversation:
     messages: list[Any]
     around: dict[str, Any] = field(default_factory=dict)
     """The object that held them."""
+    recorded: bool = False
+    """Whether it was a request with its response."""
     reply: str = ""
-    """The id of the first response, where there are responses."""
+    """The id of the first response, where it has one."""
     tokens: int | None = None
 
     @property
@@ -78,7 +80,7 @@ def sessions(source: Source) -> Iterator[Session | Trouble]:
         for found in _found_in(document.value):
             if isinstance(found, str):
                 yield Trouble(document.line, found)
-            elif waiting and found.reply and found.goes_on_from(waiting):
+            elif waiting and found.recorded and waiting.recorded and found.goes_on_from(waiting):
                 waiting = replace(found, reply=waiting.reply, tokens=total((waiting.tokens, found.tokens)))
             else:
                 if waiting:
@@ -114,7 +116,7 @@ def _recorded(request: dict[str, Any], response: dict[str, Any], around: dict[st
     answered = [{"role": "system", "content": above}] * bool(above) + messages + list(_replied(response))
     usage = fields(response.get("usage"))
     tokens = total(usage.get(key) for key in ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"))
-    return Conversation(answered, {**request, **around}, text(response.get("id")), tokens)
+    return Conversation(answered, {**request, **around}, "request" in around, text(response.get("id")), tokens)
 
 
 def _replied(response: dict[str, Any]) -> Iterator[Any]:

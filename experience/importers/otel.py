@@ -157,7 +157,7 @@ def _above(one: Seen, spans: dict[str, Seen]) -> Iterator[Seen]:
 
 
 def _session(id: str, seen: list[Seen]) -> Session:
-    order = sorted(seen, key=lambda one: (one.span.started or _NEVER, one.span.id))
+    order = sorted(seen, key=lambda one: (one.span.started or _NEVER, one.tool is not None, one.span.id))
     spans = {one.span.id: one for one in order}
     inner = [
         sum(above.does == "invoke_agent" for above in _above(one, spans)) + (one.does == "invoke_agent") > 1
@@ -191,13 +191,17 @@ def _session(id: str, seen: list[Seen]) -> Session:
 def _turns(own: list[Seen], root: Seen | None, inner: int) -> Iterator[Turn]:
     models_speak = any(one.told.said for one in own if one.does in _CHATS)
     expected: list[Called] = []
+    early: set[str] = set()
     for one in own:
         told = one.told
         if one.tool:
-            yield _tool_turn(one.tool, one.result, expected)
+            turn = _tool_turn(one.tool, one.result, expected)
+            early |= {call.id for call in turn.calls}
+            yield turn
         elif one.does in _CHATS:
-            expected += told.calls
-            yield Turn("agent", told.said, told.calls, told.answers)
+            calls = tuple(call for call in told.calls if not call.id or call.id not in early)
+            expected += calls
+            yield Turn("agent", told.said, calls, told.answers)
         elif one is root and told.said and not models_speak:
             yield Turn("agent", told.said)
         else:

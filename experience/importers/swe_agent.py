@@ -57,7 +57,7 @@ def _session(run: dict[str, Any]) -> Session:
     stats, status = fields(info.get("model_stats")), text(info.get("exit_status"))
     model = fields(fields(config.get("agent")).get("model"))
     return session_of(
-        digest(text(run.get("environment")), text(problem.get("id")), issue, _reply(first), text(first.get("action"))),
+        _id(run, text(problem.get("id")), issue, first),
         [*_opening(before, bool(issue)), *(_turn(number, step) for number, step in enumerate(steps))],
         asked=issue,
         ended="" if not status or status.startswith("submitted") else f"The run ended with: {status}",
@@ -75,6 +75,12 @@ def _session(run: dict[str, Any]) -> Session:
             exit_status=status,
         ),
     )
+
+
+def _id(run: dict[str, Any], problem: str, issue: str, first: dict[str, Any]) -> str:
+    """A name out of how a run began; how long its first command took tells attempts at one issue apart."""
+    begun = (_reply(first), text(first.get("action")), str(amount(first.get("execution_time")) or ""))
+    return digest(text(run.get("environment")), problem, issue, *begun)
 
 
 def _before(history: list[Any]) -> list[Any]:
