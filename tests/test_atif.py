@@ -134,6 +134,22 @@ def test_an_answer_can_come_in_a_later_step(tmp_path):
     assert turns(session) == 4
 
 
+def acting(*names, **more):
+    calls = [{"tool_call_id": name, "function_name": name, "arguments": {}} for name in names]
+    return {"source": "agent", "message": "", "tool_calls": calls, **more}
+
+
+def test_an_answer_that_names_no_call_is_that_of_the_only_one(tmp_path):
+    unnamed = {"results": [{"content": "Error: no"}]}
+    said = {"observation": {"results": [{"content": "exit 1"}]}, "extra": {"tool_result_is_error": True}}
+    run = steps_of(acting("a", observation=unnamed), acting("b", "c", observation=unnamed), acting("d", **said))
+
+    session = only(FORMAT, written(tmp_path, run))
+
+    assert tools(session) == ["a!", "b", "c", "d!"]
+    assert session.kept == 3
+
+
 @pytest.mark.parametrize(("reward", "success"), [(1.0, True), (0, False)])
 def test_a_reward_in_extra_is_a_finding(reward, success, tmp_path):
     session = only(FORMAT, written(tmp_path, steps_of(extra={"reward": reward})))

@@ -131,12 +131,22 @@ def _turn(step: Any) -> Turn:
     if source == "user":
         return user_turn(message, answers)
     if source == "agent":
-        calls = map(fields, items(step.get("tool_calls")))
-        return Turn("agent", words(message), tuple(map(_called, calls)), answers)
+        calls = tuple(map(_called, map(fields, items(step.get("tool_calls")))))
+        return Turn("agent", words(message), calls, _of_one(calls[0], step, answers) if len(calls) == 1 else answers)
     if source == "system":
         named = any(answer.call for answer in answers)
         return Turn("tool", answers=answers) if named else Turn("other", drop=EVENT if answers else SYSTEM)
     return Turn("other", drop=UNREADABLE)
+
+
+def _of_one(call: Called, step: dict[str, Any], answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    """The answers of a step with one call: those that name none are its, and the step may say that it failed."""
+    failed = fields(step.get("extra")).get("tool_result_is_error")
+    told = None if not isinstance(failed, bool) else not failed
+    return tuple(
+        one._replace(call=one.call or call.id or call.name, worked=told if one.worked is None else one.worked)
+        for one in answers
+    )
 
 
 def _called(call: dict[str, Any]) -> Called:
