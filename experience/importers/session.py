@@ -59,6 +59,8 @@ class Session:
     """What the agent was asked: no system prompt, no injected context. Empty where the transcript holds nothing of it."""
     account: str
     """The final account: what the agent said last. May be empty."""
+    first_words: str = ""
+    """What the agent said first; stands in for `asked` where that is empty."""
     calls: tuple[Call, ...] = ()
     """In order."""
     skills: tuple[SkillUse, ...] = ()

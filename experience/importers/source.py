@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experience.errors import InvalidInput
 from experience.importers.session import Trouble
 
 LONGEST_LINE = 32 * 2**20
@@ -25,8 +26,20 @@ class Source:
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]] | Trouble]:
         """The JSON objects of a file of lines with their line's number, and a Trouble for each line that is none."""
-        raise NotImplementedError
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    yield Trouble(number, f"no JSON: {error}")
+                    continue
+                yield (number, value) if isinstance(value, dict) else Trouble(number, "no JSON object")
 
     def document(self) -> Any:
         """The file as one JSON value. Raises InvalidInput where it is none, or too large."""
-        return json.loads(self.path.read_bytes())
+        try:
+            return json.loads(self.path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{self.path.name} is not one JSON document: {error}; give a file of JSON") from error
