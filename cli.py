@@ -32,7 +32,7 @@ _HOMES = {
     "explain": "telling",
     "export": "moving",
     "flags": "distilling",
-    "import": "moving",
+    "import": "importing",
     "info": "reading",
     "label": "recording",
     "learn": "learnings",
@@ -44,6 +44,7 @@ _HOMES = {
     "show": "reading",
     "skills": "skills",
     "tune": "tuning",
+    "watch": "importing",
 }
 
 

@@ -42,7 +42,17 @@ LAYERS = [
     {"__main__", "__init__"},
 ]
 LAZY = {("episode", "text")}  # inside functions only: an episode renders itself, and its text is made of episodes
-WITHIN = {"backends", "commands", "exporting", "hosts", "importers", "learn", "migrations", "serving", "tell"}  # rooms of several modules, which may use one another
+WITHIN = {
+    "backends",
+    "commands",
+    "exporting",
+    "hosts",
+    "importers",
+    "learn",
+    "migrations",
+    "serving",
+    "tell",
+}  # rooms of several modules, which may use one another
 
 
 def room(path):
