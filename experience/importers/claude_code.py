@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experience.importers.draft import NO_ANSWER, Draft
+from experience.importers.draft import NO_ANSWER, Draft, word
 from experience.importers.session import Format, Leftover, Session, Trouble
 from experience.importers.source import Source
 from experience.importers.wrappers import begins_with, element, without
@@ -135,12 +135,12 @@ class _Reader:
 
 
 def _noted(line: Mapping[str, Any]) -> str:
-    kind = str(line.get("type"))
+    kind = word(line.get("type"))
     return _NOTES.get(kind) or f"unknown kind of line: {kind[:40]}"
 
 
 def _take(draft: Draft, line: dict[str, Any]) -> None:
-    kind, message = line.get("type"), line.get("message")
+    kind, message = word(line.get("type")), line.get("message")
     draft.began(line.get("timestamp"))
     if kind in _SPOKEN and isinstance(message, dict):
         if "cwd" not in draft.meta:
@@ -152,9 +152,9 @@ def _take(draft: Draft, line: dict[str, Any]) -> None:
     elif kind == "attachment":
         _take_attachment(draft, line)
     elif kind == "system":
-        compacted = line.get("subtype") in {"compact_boundary", "microcompact_boundary"}
+        compacted = word(line.get("subtype")) in {"compact_boundary", "microcompact_boundary"}
         draft.drop("boundary of a compaction" if compacted else "note of the program (system)")
-    elif isinstance(kind, str) and kind in _NOTES:
+    elif kind in _NOTES:
         draft.drop(_NOTES[kind])
     else:
         draft.drop_unknown(kind)
@@ -173,14 +173,14 @@ def _take_assistant(draft: Draft, line: Mapping[str, Any], message: Mapping[str,
         content = [{"type": "text", "text": content}]
     told, thought = False, False
     for block in content if isinstance(content, list) else ():
-        kind = block.get("type") if isinstance(block, dict) else None
+        kind = word(block.get("type")) if isinstance(block, dict) else ""
         if kind == "text" and isinstance(block.get("text"), str):
             draft.say(block["text"], name)
             told = True
-        elif isinstance(kind, str) and kind.endswith("tool_use") and isinstance(block.get("name"), str):
+        elif kind.endswith("tool_use") and isinstance(block.get("name"), str):
             draft.call(block.get("id") if isinstance(block.get("id"), str) else None, block["name"], block.get("input"))
             told = True
-        elif isinstance(kind, str) and kind.endswith("tool_result"):
+        elif kind.endswith("tool_result"):
             told = draft.answer(block.get("tool_use_id"), _worked(block)) or told
         else:
             thought = True
@@ -209,7 +209,7 @@ def _take_user(draft: Draft, line: Mapping[str, Any], message: Mapping[str, Any]
         return
     texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     request, reason = _request("\n".join(texts))
-    if not request and any(block.get("type") in {"image", "document"} for block in blocks):
+    if not request and any(word(block.get("type")) in {"image", "document"} for block in blocks):
         draft.drop("picture or document without words")
     elif not request:
         draft.drop(reason)

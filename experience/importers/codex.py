@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experience.importers.draft import NO_ANSWER, Draft
+from experience.importers.draft import NO_ANSWER, Draft, word
 from experience.importers.session import Format, Leftover, Session, SkillUse, Trouble
 from experience.importers.source import Source
 from experience.importers.wrappers import begins_with, element
@@ -34,10 +34,10 @@ _REPORT = 2_000  # characters of an answer in which the report stands, before wh
 def _recognises(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    kind = value.get("type")
+    kind = word(value.get("type"))
     if isinstance(value.get("payload"), dict):
         return kind in _WRAPPED
-    if kind is None:
+    if "type" not in value:
         return value.get("record_type") == "state" or (
             isinstance(value.get("id"), str) and "timestamp" in value and ("instructions" in value or "git" in value)
         )
@@ -78,7 +78,7 @@ class _Reader:
         if self.lines == 1:  # the name of a file that gives none itself: how it begins does not change as it grows
             self.draft.id = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()[:32]
         self.draft.began(line.get("timestamp"))
-        kind, payload = line.get("type"), line.get("payload")
+        kind, payload = word(line.get("type")), line.get("payload")
         if not isinstance(payload, dict):
             self._take_bare(line)
         elif kind == "session_meta":
@@ -93,7 +93,7 @@ class _Reader:
         elif kind == "compacted":
             self.draft.drop("compaction")
         else:
-            self.draft.drop_unknown(kind)
+            self.draft.drop_unknown(line.get("type"))
 
     def _take_bare(self, line: dict[str, Any]) -> None:
         if "type" in line:
@@ -118,14 +118,14 @@ class _Reader:
         self.draft.drop(HEADER)
 
     def _take_item(self, item: Mapping[str, Any]) -> None:
-        kind = item.get("type")
+        kind = word(item.get("type"))
         if kind == "message":
             self._take_message(item)
         elif kind == "reasoning":
             self.draft.drop("thinking")
-        elif isinstance(kind, str) and kind.endswith("_call"):
+        elif kind.endswith("_call"):
             self._take_call(kind, item)
-        elif isinstance(kind, str) and kind.endswith("_output"):
+        elif kind.endswith("_output"):
             if self.draft.answer(item.get("call_id"), _worked(item.get("output"))):
                 self.draft.keep()
             else:
@@ -147,7 +147,7 @@ class _Reader:
         self.draft.keep()
 
     def _take_message(self, item: Mapping[str, Any]) -> None:
-        role = item.get("role")
+        role = word(item.get("role"))
         if role in {"developer", "system"}:
             self.draft.drop("instructions")
         elif role == "assistant":
@@ -156,7 +156,7 @@ class _Reader:
             self._asked(_texts(item.get("content")), by_event=False)
 
     def _take_event(self, event: Mapping[str, Any]) -> None:
-        kind, message = event.get("type"), event.get("message")
+        kind, message = word(event.get("type")), event.get("message")
         if kind == "user_message" and isinstance(message, str):
             self._asked([message], by_event=True)
         elif kind == "agent_message" and isinstance(message, str):
@@ -170,7 +170,7 @@ class _Reader:
         elif kind in {"agent_reasoning", "agent_reasoning_raw_content"}:
             self.draft.drop("thinking")
         else:
-            self.draft.drop(f"event for the screen: {str(kind)[:40]}")
+            self.draft.drop(f"event for the screen: {kind[:40]}")
 
     def _said(self, text: str, *, by_event: bool) -> None:
         if not text.strip():
@@ -257,7 +257,7 @@ def _worked(output: object) -> bool | None:
         inner = data.get("metadata", data) if isinstance(data, dict) else None
         code = inner.get("exit_code") if isinstance(inner, dict) else None
         return code == 0 if type(code) is int else None
-    found = _EXIT.search(output[:_REPORT].partition("\nOutput:")[0])
+    found = _EXIT.search(f"\n{output[:_REPORT]}".partition("\nOutput:")[0])
     return int(found[1]) == 0 if found else None
 
 

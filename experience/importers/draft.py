@@ -32,6 +32,11 @@ _MESSAGES = 256  # messages whose cost may still change
 _LONGEST_KIND = 40
 
 
+def word(value: object) -> str:
+    """A text out of JSON, where one is due; empty where something else stands."""
+    return value if isinstance(value, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Point:
     """What stood before a request was made."""
