@@ -133,6 +133,9 @@ class Importer:
             done, troubles = import_own(self._store, source, **self._own)
         except InvalidEpisode as error:
             raise InvalidEpisode(f"{path}: {error}") from error
+        except InvalidInput as error:
+            self._refuse(file, str(error))
+            return
         bad = tuple(
             sorted([*((line.number, line.reason) for line in done.bad), *((t.line or 0, t.reason) for t in troubles)])
         )

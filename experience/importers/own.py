@@ -3,8 +3,9 @@
 What it adds is that no line is too long for the memory. It records by itself: such lines bring ids, times and labels.
 """
 
+import json
 from collections.abc import Iterator
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from experience.importers.session import Trouble
 from experience.importers.source import Source
@@ -23,9 +24,20 @@ class OwnOptions(TypedDict, total=False):
 
 
 def import_own(store: SqliteStore, source: Source, **how: Unpack[OwnOptions]) -> tuple[Imported, tuple[Trouble, ...]]:
-    """Record what stands in a file; what that did, and the lines that were too long to be read."""
+    """Record what stands in a file; what that did, and the lines that were too long to be read.
+
+    One episode, or a list of them, may also be written as one JSON document. Raises InvalidInput for one that is broken.
+    """
+    if source.is_document():
+        return import_file(store, _items(source.document()), **how), ()
     lines = _Lines(source)
     return import_file(store, lines, **how), tuple(lines.troubles)
+
+
+def _items(document: Any) -> Iterator[bytes]:
+    """A document's episodes as lines."""
+    for item in document if isinstance(document, list) else [document]:
+        yield json.dumps(item).encode() + b"\n"
 
 
 class _Lines:

@@ -4,7 +4,6 @@ The formats are a table of names; a module is loaded when its format is asked ab
 nothing but what reading it raises.
 """
 
-from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ class Unknown(NamedTuple):
     reason: str
     empty: bool = False
     broken: bool = False
-    """True where it begins as JSON does and none of it can be read."""
+    """True where its lines begin as JSON does and none of them can be read."""
 
 
 def format_named(name: str) -> Format:
@@ -56,19 +55,25 @@ def recognised(source: Source) -> Format | str | Unknown:
     except InvalidInput as error:
         return Unknown(str(error))
     if start.startswith((b"{", b"[")):
-        return _by_values(source, start)
+        return _by_values(source)
     if start.startswith(b"Situation:"):
         return OWN
     return Unknown("it is neither JSON nor an episode's text") if start else Unknown("it is empty", empty=True)
 
 
-def _by_values(source: Source, start: bytes) -> Format | str | Unknown:
-    any_json = False
-    for value in _values(source, start):
-        any_json = True
+def _by_values(source: Source) -> Format | str | Unknown:
+    if source.is_document():
+        try:
+            values = [source.document()]
+        except InvalidInput as error:
+            return Unknown(str(error))
+    else:
+        lines = islice(source.objects(), _LOOKED_AT + _SKIPPED)
+        values = list(islice((line[1] for line in lines if not isinstance(line, Trouble)), _LOOKED_AT))
+    for value in values:
         if (found := _format_of(value)) is not None:
             return found
-    if not any_json:
+    if not values:
         return Unknown("it begins as JSON does, and nothing of it can be read", broken=True)
     return Unknown(f"nothing in it is known; what was looked for: {', '.join(_titles())}")
 
@@ -78,37 +83,10 @@ def _titles() -> list[str]:
 
 
 def _format_of(value: Any) -> Format | str | None:
-    if isinstance(value, dict) and "situation" in value and "outcome" in value:
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, dict) and "situation" in first and "outcome" in first:
         return OWN
     for name in _HOMES:
         if (found := format_named(name)).recognises(value):
             return found
     return None
-
-
-def _values(source: Source, start: bytes) -> Iterator[Any]:
-    """The JSON values to know a file by: its first lines or, where it is one document, that."""
-    if not _is_document(source, start):
-        lines = islice(source.objects(), _LOOKED_AT + _SKIPPED)
-        yield from islice((line[1] for line in lines if not isinstance(line, Trouble)), _LOOKED_AT)
-        return
-    try:
-        yield source.document()
-    except InvalidInput:
-        return
-
-
-def _is_document(source: Source, start: bytes) -> bool:
-    """Whether a file is one JSON document over several lines, or a list; a document on one line is as good as a line."""
-    if start.startswith(b"["):
-        return True
-    lines = (line for line in source.lines() if isinstance(line, Trouble) or line.data.strip())
-    first = next(lines, None)
-    if first is None or isinstance(first, Trouble) or _is_object(source):
-        return False
-    second = next(lines, None)
-    return second is not None and not isinstance(second, Trouble) and not second.data.startswith(b"{")
-
-
-def _is_object(source: Source) -> bool:
-    return not isinstance(next(source.objects(), None), Trouble | None)

@@ -87,6 +87,17 @@ class Source:
             elif not (line.data.isspace() or not line.data):
                 yield _object_in(line)
 
+    def is_document(self) -> bool:
+        """Whether the file is one JSON value over several lines, or a list; one object on one line is as good as a line."""
+        lines = (line for line in self.lines() if isinstance(line, Trouble) or line.data.strip())
+        line, following = next(lines, None), next(lines, None)
+        if line is None or isinstance(line, Trouble):
+            return False
+        start = line.data.lstrip()
+        if start.startswith(b"[") or not start.startswith(b"{") or not isinstance(_object_in(line), Trouble):
+            return start.startswith(b"[")
+        return isinstance(following, Line) and not following.data.startswith(b"{")
+
     def document(self) -> Any:
         """The file as one JSON value. Raises InvalidInput where it is none, or too large."""
         with self._opened() as (file, left):

@@ -29,7 +29,7 @@ def watch_paths(
     *,
     interval: float = 5.0,
     once: bool = False,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] | None = None,
     progress: Progress | None = None,
     on_round: Callable[[Report], None] | None = None,
 ) -> None:
@@ -53,7 +53,7 @@ def watch_paths(
         if once:
             importer.take([one for one in found if isinstance(one, Missing)])
             return
-        sleep(interval)
+        (sleep or time.sleep)(interval)
 
 
 class _Watched:
