@@ -153,3 +153,12 @@ def test_peers_explain_themselves_and_leave_out_what_is_not_installed(tmp_path):
 
 def test_grouping_says_that_it_has_no_data(tmp_path):
     assert "nothing is measured" in script("grouping.py", "--data", tmp_path / "nothing").stderr
+
+
+def test_the_import_of_a_long_transcript_is_measured():
+    [first, again] = json.loads(script("importing.py", "--megabytes", "1", "--again", "--json").stdout)
+
+    assert first["megabytes"] >= 1
+    assert first["sessions"] == again["sessions"] >= 2
+    assert min(first[key] for key in ("turns", "mb_per_second_wall", "mb_per_second_cpu", "peak_mb")) > 0
+    assert "of memory at most" in script("importing.py", "--megabytes", "1", "--one-session").stdout

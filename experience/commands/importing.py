@@ -13,11 +13,11 @@ from experience.commands.common import Settings, count, print_json, progress_bar
 from experience.protocols import LABEL_CLASSES
 
 if TYPE_CHECKING:
-    from experience.importers.report import Bad, OwnFile, Report
+    from experience.importers.report import OwnFile, Report
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_SHOWN = 20  # bad lines, and kinds of what was counted; the rest are counted
+_SHOWN = 20  # kinds of what was counted
 
 
 def _formats(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -92,6 +92,7 @@ def watch(settings: Settings, /, paths: tuple[str, ...], interval: float, once: 
         try:
             watch_paths(importer, paths, interval=interval, once=once, on_round=None if settings.json else _in_short)
         except KeyboardInterrupt:
+            importer.take([])  # what was read and not yet written
             remark("interrupted; all that was read is in the store")
     _finish(settings, importer.tally.report(), {})
 
@@ -167,23 +168,19 @@ def _tell(report: "Report", names: Mapping[str, str]) -> None:
     remark(f"masked: {sum(report.masked.values())}{_parts(report.masked)}")
     if report.echoes:
         remark(f"{count(report.echoes, 'recalled block')} taken out")
-    ours = {one.path for one in report.own}
-    _tell_bad([one for one in report.bad if one.path not in ours], report, names)
+    if report.bad_count:
+        _tell_bad(report, names)
     for bad in report.unread:
         remark(f"{names.get(bad.path, bad.path)}: not read: {bad.reason}")
 
 
-def _tell_bad(bad: Sequence["Bad"], report: "Report", names: Mapping[str, str]) -> None:
-    elsewhere = report.bad_count - sum(len(one.bad) for one in report.own)
-    if elsewhere:
-        remark(f"{count(elsewhere, 'piece')} left out:")
-    for one in bad:
-        where = (
-            names.get(one.path, one.path) if one.line is None else f"{names.get(one.path, one.path)}, line {one.line}"
-        )
-        remark(f"  {where}: {one.reason}")
-    if elsewhere > len(bad):
-        remark(f"  and {elsewhere - len(bad)} more")
+def _tell_bad(report: "Report", names: Mapping[str, str]) -> None:
+    remark(f"{count(report.bad_count, 'piece')} left out:")
+    for one in report.bad:
+        place = "" if one.line is None else f", line {one.line}"
+        remark(f"  {names.get(one.path, one.path)}{place}: {one.reason}")
+    if report.bad_count > len(report.bad):
+        remark(f"  and {report.bad_count - len(report.bad)} more")
 
 
 def _tell_own(one: "OwnFile", path: str) -> None:
@@ -191,10 +188,6 @@ def _tell_own(one: "OwnFile", path: str) -> None:
     if one.stripped:
         parts.append(f"{count(one.stripped, 'recalled block')} taken out")
     remark(f"{path}: {', '.join(parts)}")
-    for number, reason in one.bad[:_SHOWN]:
-        remark(f"  line {number}: {reason}")
-    if len(one.bad) > _SHOWN:
-        remark(f"  and {len(one.bad) - _SHOWN} more")
     for guess in one.guesses:
         remark(f"  guessed: {guess}")
 

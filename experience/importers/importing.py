@@ -24,7 +24,7 @@ from experience.store import SqliteStore
 
 def import_paths(
     store: SqliteStore,
-    paths: Iterable[str | Path],
+    paths: str | Path | Iterable[str | Path],
     *,
     format: str = AUTO,
     label_with: str | Sequence[str] | None = None,
@@ -88,7 +88,7 @@ class Importer:
         self._inflow.flush()
 
     def _take(self, file: Found, source: Source) -> None:
-        kind = self._forced or recognised(source)
+        kind = self._forced_on(source) or recognised(source)
         if isinstance(kind, Unknown):
             if not (file.named and (kind.broken or (self._own.get("lenient") and not kind.empty))):
                 self._leave(file, kind)
@@ -98,6 +98,13 @@ class Importer:
             self._take_own(file, source)
         else:
             self._take_sessions(file, source, kind)
+
+    def _forced_on(self, source: Source) -> Format | str | None:
+        """The format that was named, where the file holds any text that can be read."""
+        try:
+            return self._forced if self._forced and source.head().strip() else None
+        except InvalidInput:
+            return None
 
     def _leave(self, file: Found, why: Unknown) -> None:
         if file.named and not why.empty:
@@ -140,7 +147,10 @@ class Importer:
             sorted([*((line.number, line.reason) for line in done.bad), *((t.line or 0, t.reason) for t in troubles)])
         )
         told = OwnFile(path, done.new, done.known, done.stripped, done.guesses, bad)
-        self.tally.own.append(told)
+        self.tally.own = [
+            *(one for one in self.tally.own if one.path != path),
+            told,
+        ]  # read again, the last time counts
         self.tally.files[OWN] += 1
         self.tally.fates.update(new=done.new, known=done.known)
         self.tally.kept += done.new + done.known

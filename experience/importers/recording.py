@@ -5,6 +5,7 @@ however often and in whatever order they come. An episode is cleaned while it is
 half of a secret is left behind.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from experience.importers.report import NOBODY, Tally
 from experience.importers.session import Session, Trouble
 from experience.protocols import Label, Record
 from experience.store import SqliteStore
-from experience.tell.shorten import Strategy, shorten, size_of
+from experience.tell.shorten import Strategy, encoded, shorten, size_of
 
 SITUATION_CAP = 16_000
 OUTCOME_CAP = 8_000
@@ -67,7 +68,7 @@ def episode_of(session: Session, format: str, tags: Sequence[str] = ()) -> Episo
         skills=tuple(dict.fromkeys(_name(use.name) for use in session.skills)),
         tags=tuple(tags),
         success=None,
-        run_id=f"{format}:{_storable(session.id)}",
+        run_id=f"{format}:{_identity(session.id)}",
         started_at=session.started_at,
         cost=session.cost,
         meta=meta,
@@ -152,7 +153,7 @@ class Inflow:
         if not self._waiting:
             return
         # The user's command takes its time, and nobody is to wait for the file meanwhile.
-        waiting, self._waiting, self._size = [self._judged(one) for one in self._waiting], [], 0
+        waiting = [self._judged(one) for one in self._waiting]
         fates: Counter[str] = Counter()
         troubles: list[tuple[str, Trouble]] = []
         with self._store.write() as db:
@@ -168,6 +169,7 @@ class Inflow:
                     fates["new"] += 1
                 names.add(one.new)
             admit_all(db, self._store.namespace, alone, self._store.now())
+        self._waiting, self._size = [], 0
         self._tally.fates.update(fates)
         for path, trouble in troubles:
             self._tally.trouble(path, trouble)
@@ -231,6 +233,11 @@ def _storable(text: str) -> str:
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _identity(id: str) -> str:
+    """A name that stays what it is, unless it is longer than any program makes one."""
+    return _storable(id) if len(id) <= _NAME_CAP else hashlib.sha256(encoded(id)).hexdigest()
 
 
 def _name(text: str) -> str:

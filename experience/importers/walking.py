@@ -29,14 +29,14 @@ class Missing(NamedTuple):
     reason: str
 
 
-def files_in(paths: Iterable[str | Path]) -> Iterator[Found | Missing]:
+def files_in(paths: str | Path | Iterable[str | Path]) -> Iterator[Found | Missing]:
     """The files that paths mean: files, folders with all below them, and patterns that no shell has expanded.
 
     Folders are walked in the order of names, hidden ones within them left out. Links are followed, but nothing is given
     twice. Raises InvalidInput for a blank path.
     """
     seen: set[tuple[int, int]] = set()
-    for given in paths:
+    for given in [paths] if isinstance(paths, str | Path) else paths:
         if not str(given).strip():
             raise InvalidInput("a path is blank; name a file, a folder or a pattern")
         path = Path(given).expanduser()

@@ -25,7 +25,7 @@ class _State(NamedTuple):
 
 def watch_paths(
     importer: Importer,
-    paths: Iterable[str | Path],
+    paths: str | Path | Iterable[str | Path],
     *,
     interval: float = 5.0,
     once: bool = False,
@@ -41,7 +41,7 @@ def watch_paths(
     """
     if not 0 < interval <= _LONGEST_WAIT:
         raise InvalidInput(f"the interval is {interval!r}; it needs a number of seconds above 0, a day at most")
-    paths = list(paths)
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
     watched = _Watched()
     while True:
         found = list(files_in(paths))
