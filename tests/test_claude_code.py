@@ -275,6 +275,16 @@ def test_a_skill_is_followed_where_the_transcript_shows_it(write, read, name, ar
     assert session.skills == ((skill, evidence),)
 
 
+def test_a_skill_whose_text_was_handed_over_is_followed(write, read):
+    write.user("<command-name>/deploy</command-name><command-args>now</command-args>")
+    write.user([text("Base directory for this skill: /w/.claude/skills/deploy\n\n# Deploy")], isMeta=True)
+
+    [session] = read(*write.lines)
+
+    assert session.asked == "/deploy now"
+    assert session.skills == (("deploy", "handed over: /w/.claude/skills/deploy/SKILL.md"),)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experience import Episode
+from experience import Episode, SqliteStore
 from experience.cli import main
 from experience.errors import InvalidEpisode, InvalidInput
 from experience.importers import source
@@ -87,6 +88,22 @@ def test_of_two_accounts_of_a_session_the_longer_wins_whatever_comes_first(store
         again = import_paths(store, [tmp_path])
         assert (again.new, again.grown, again.known) == (0, 0, 3)
     assert [record.id for record in store.records()] == before
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+def test_copies_of_every_length_in_any_order_end_with_the_longest(tmp_path_factory, lengths):
+    folder = tmp_path_factory.mktemp("copies")
+    for number, length in enumerate(lengths):
+        claude(folder / f"{number}.jsonl", *(user(f"turn {turn}") for turn in range(length)))
+    with SqliteStore(":memory:") as store:
+        first = import_paths(store, [folder])
+        before = store.total()
+        again = import_paths(store, [folder])
+        [record] = store.records()
+
+        assert record.episode.meta["turns"] == max(lengths)
+        assert (first.new, first.new + first.known + first.grown) == (1, len(lengths))
+        assert (again.known, store.total()) == (len(lengths), before)
 
 
 def test_lines_that_say_nothing_do_not_replace_a_session_that_was_labelled(store, file):
@@ -278,7 +295,7 @@ def test_a_file_that_is_no_transcript_is_one_clear_line_and_the_rest_is_imported
 
     walked = import_paths(store, [file.parent])
     assert (walked.new, walked.unread, sum(walked.skipped.values())) == (1, (), 1)
-    assert next(iter(walked.skipped)).startswith(reason)
+    assert next(iter(walked.skipped)).startswith(reason.partition(":")[0])
 
     named = import_paths(store, [file.parent / "bad", file])
     assert named.known == 1
@@ -401,6 +418,28 @@ def test_a_document_is_read_whole_and_not_beyond_its_limit(tmp_path, monkeypatch
         path.write_bytes(content)
         with pytest.raises(InvalidInput, match=reason):
             Source(path).document()
+
+
+def test_a_document_on_one_line_may_be_longer_than_a_line(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LONGEST_LINE", 100)
+    own = {"situation": "a", "tools": [], "outcome": "o" * 200}
+    (tmp_path / "one.json").write_text(json.dumps(own))
+
+    assert import_paths(store, tmp_path / "one.json").new == 1
+
+
+def test_reasons_are_counted_together_whatever_stands_in_the_files(store, tmp_path):
+    for number in range(3):
+        (claude(tmp_path / "in" / f"{number}.json")).write_text("{\n" + " " * number + '"a": oops')
+
+    assert import_paths(store, [tmp_path / "in"]).skipped == {"not JSON": 3}
+
+
+def test_kinds_without_end_are_one_reason(store, tmp_path):
+    lines = [json.dumps({"type": f"kind {n}", "sessionId": "s"}) for n in range(100)]
+    report = import_paths(store, [claude(tmp_path / "f", user("Do it", "s"), *lines)])
+
+    assert (len(report.dropped), report.dropped["of yet another kind"], report.seen) == (51, 50, 101)
 
 
 # -- which files -----------------------------------------------------------------------------------------------------------
@@ -615,6 +654,18 @@ def test_standard_input_is_known_by_its_content_too(run):
 
     assert "read 1 file (claude_code 1)" in result.stderr
     assert "  -, line 2: not JSON" in result.stderr
+
+
+def test_a_pipe_is_read_like_a_file(run, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(user("From a pipe") + "\n{oops\n"))
+    writer.start()
+    result = run("import", pipe)
+    writer.join()
+
+    assert "episodes: 1 new" in result.stderr
+    assert f"{pipe}, line 2: not JSON" in result.stderr
 
 
 def test_only_so_many_bad_lines_are_named(run, file):

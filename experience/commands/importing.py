@@ -64,7 +64,7 @@ def import_(settings: Settings, /, paths: tuple[str, ...], **how: Any) -> None:
     from experience.importers.importing import import_paths
 
     _check(paths)
-    with _without_dash(paths) as real, settings.store(create=True) as store, progress_bar("importing") as going_on:
+    with _without_streams(paths) as real, settings.store(create=True) as store, progress_bar("importing") as going_on:
         report = import_paths(store, real, progress=going_on, **how)
     _finish(settings, report, real)
 
@@ -107,16 +107,22 @@ def _check(paths: Sequence[str]) -> None:
 
 
 @contextmanager
-def _without_dash(paths: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The paths, with a file that holds standard input in place of a dash; each with what people call it."""
-    if "-" not in paths:
+def _without_streams(paths: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The paths, each with what people call it; a file is in place of a dash, and of a pipe, which can be read only once."""
+    streams = [path for path in paths if path == "-" or _is_stream(Path(path))]
+    if not streams:
         yield {path: path for path in paths}
         return
     with tempfile.TemporaryDirectory(prefix="experience-") as folder:
-        copy = Path(folder) / "standard-input"
-        with click.open_file("-", "rb") as given, copy.open("wb") as file:
-            shutil.copyfileobj(given, file)
-        yield {(str(copy) if path == "-" else path): path for path in paths}
+        copies = {path: Path(folder) / f"stream-{number}" for number, path in enumerate(dict.fromkeys(streams))}
+        for path, copy in copies.items():
+            with click.open_file(path, "rb") as given, copy.open("wb") as file:
+                shutil.copyfileobj(given, file)
+        yield {str(copies.get(path, path)): path for path in paths}
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _finish(settings: Settings, report: "Report", names: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from experience.importers.draft import NO_ANSWER, Draft, word
-from experience.importers.session import Format, Leftover, Session, Trouble
+from experience.importers.session import Format, Leftover, Session, SkillUse, Trouble
 from experience.importers.source import Source
 from experience.importers.wrappers import begins_with, element, without
 
@@ -48,6 +48,7 @@ _BUILT_IN = set(
 """Commands to the program itself, which ask the agent for nothing."""
 _INTERRUPTED = "[Request interrupted by user"
 _CONTINUED = "This session is being continued from a previous conversation"
+_HANDED_OVER = "Base directory for this skill: "
 _AT_ONCE = 64  # sessions of one file that are open at a time
 _REMEMBERED = 50_000  # lines by whose names one that comes again is known
 
@@ -201,13 +202,15 @@ def _take_user(draft: Draft, line: Mapping[str, Any], message: Mapping[str, Any]
         else:
             draft.drop(NO_ANSWER)
         return
+    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     if line.get("isMeta") is True:
+        if skill := _skill_in("\n".join(texts)):
+            draft.skill(skill)
         draft.drop("injected by the program (meta)")
         return
     if line.get("isCompactSummary") is True:
         draft.drop("summary of a compaction")
         return
-    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     request, reason = _request("\n".join(texts))
     if not request and any(word(block.get("type")) in {"image", "document"} for block in blocks):
         draft.drop("picture or document without words")
@@ -257,6 +260,15 @@ def _request(text: str) -> tuple[str, str]:
             return "", "command to the program itself"
         return f"/{name} {element(text, 'command-args') or ''}".strip(), ""
     return without(text, _INJECTED), "injected by the program (wrapped)" if text else "message without content"
+
+
+def _skill_in(text: str) -> SkillUse | None:
+    """A skill whose text the program handed to the agent, whoever called for it."""
+    if not text.startswith(_HANDED_OVER):
+        return None
+    folder = text[len(_HANDED_OVER) :].split("\n", 1)[0].strip()
+    name = folder.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return SkillUse(name, f"handed over: {folder}/SKILL.md") if name else None
 
 
 def _worked(result: Mapping[str, Any]) -> bool | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from experience.episode import Cost, moment_from
 from experience.errors import InvalidEpisode
 from experience.importers.following import skill_shown, tool_name
+from experience.importers.report import YET_ANOTHER
 from experience.importers.session import Call, Leftover, Session, SkillUse
 from experience.tell.shorten import Strategy, shorten
 
@@ -82,7 +83,7 @@ class Draft:
     def drop(self, reason: str, turns: int = 1) -> None:
         """Count turns as dropped."""
         if reason not in self._dropped and len(self._dropped) >= _REASONS:
-            reason = "of yet another kind"
+            reason = YET_ANOTHER
         self._dropped[reason] += turns
 
     def drop_unknown(self, kind: object) -> None:

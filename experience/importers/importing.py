@@ -110,7 +110,7 @@ class Importer:
         if file.named and not why.empty:
             self._refuse(file, why.reason)
         else:
-            self.tally.skipped[why.reason] += 1
+            self.tally.skipped[why.in_short] += 1
 
     def _refuse(self, file: Found, reason: str) -> None:
         if file.named:

@@ -37,6 +37,11 @@ class Unknown(NamedTuple):
     broken: bool = False
     """True where its lines begin as JSON does and none of them can be read."""
 
+    @property
+    def in_short(self) -> str:
+        """The reason without what is this file's alone, for counting many."""
+        return self.reason.partition(":")[0] if self.reason.startswith(("not ", "what ")) else self.reason
+
 
 def format_named(name: str) -> Format:
     """The format of this name, not OWN. Raises InvalidInput."""

@@ -13,6 +13,8 @@ from experience.importers.session import Leftover, Session, Trouble
 SHOWN = 20
 """Lines that are named; the rest are counted."""
 NOBODY = "nobody says"
+YET_ANOTHER = "of yet another kind"
+_REASONS = 200  # that are told apart, whatever a transcript holds
 
 
 class Bad(NamedTuple):
@@ -121,7 +123,8 @@ class Tally:
 
     def turns_of(self, found: Session | Leftover) -> None:
         """Count the turns of a session, or of none."""
-        self.dropped.update(found.dropped)
+        for reason, turns in found.dropped.items():
+            self.dropped[reason if reason in self.dropped or len(self.dropped) < _REASONS else YET_ANOTHER] += turns
         if isinstance(found, Session):
             self.kept += found.kept
             self.from_agent += not found.asked.strip()

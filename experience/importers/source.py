@@ -92,7 +92,7 @@ class Source:
         lines = (line for line in self.lines() if isinstance(line, Trouble) or line.data.strip())
         line, following = next(lines, None), next(lines, None)
         if line is None or isinstance(line, Trouble):
-            return False
+            return line is not None and following is None  # one line that is too long for a line, not for a document
         start = line.data.lstrip()
         if start.startswith(b"[") or not start.startswith(b"{") or not isinstance(_object_in(line), Trouble):
             return start.startswith(b"[")
