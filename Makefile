@@ -40,6 +40,7 @@ bench: $(STAMP) ## quality of recall and of learning on all data that is there, 
 	$(BIN)/python benchmarks/grouping.py
 	$(BIN)/python benchmarks/telling.py --sizes 1000,10000
 	$(BIN)/python benchmarks/exchange.py
+	$(BIN)/python benchmarks/importing.py
 
 # Line by line, because pip searches for more than ten minutes for versions that suit all at once; one that cannot be had is left out. What
 # drags in torch gets the CPU build that constraints.txt allows. ARGS="--only hardwon --sizes 10000" runs a part.

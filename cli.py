@@ -33,7 +33,7 @@ _HOMES = {
     "export": "exporting",
     "flags": "distilling",
     "hook": "hosting",
-    "import": "moving",
+    "import": "importing",
     "info": "reading",
     "install": "hosting",
     "label": "recording",
@@ -42,12 +42,13 @@ _HOMES = {
     "mcp": "serving",
     "recall": "reading",
     "record": "recording",
-    "refresh": "moving",
+    "refresh": "refreshing",
     "revise": "distilling",
     "show": "reading",
     "skills": "skills",
     "tune": "tuning",
     "uninstall": "hosting",
+    "watch": "importing",
 }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from experience.admission import Added, Newcomer, admit_all, prepare, taken
 from experience.echoes import STRIPPED, without_recalled
@@ -122,7 +122,7 @@ def import_lines(
 
 def import_file(
     store: SqliteStore,
-    file: IO[bytes],
+    file: Iterator[bytes],
     *,
     lenient: bool = False,
     strict: bool = False,
@@ -131,7 +131,7 @@ def import_file(
     kind: str = "host",
     masking: Masking = MASKING,
 ) -> Imported:
-    """Record what stands in a file: the one episode of a stable text, or JSON Lines (see `import_lines`).
+    """Record what stands in a file, open or as its lines: the one episode of a stable text, or JSON Lines (see `import_lines`).
 
     With `lenient`, text that is not the stable one is read by `parse_founding`. With `strict` the first thing wrong raises
     InvalidEpisode and nothing of the file is recorded.

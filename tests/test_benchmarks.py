@@ -161,3 +161,12 @@ def test_the_nearest_are_measured_beside_the_exact_product(tmp_path):
     assert "1,500 vectors" in done.stdout
     assert "recall@10 1.0000" in done.stdout
     assert "bytes an episode" in done.stdout
+
+
+def test_the_import_of_a_long_transcript_is_measured():
+    [first, again] = json.loads(script("importing.py", "--megabytes", "1", "--again", "--json").stdout)
+
+    assert first["megabytes"] >= 1
+    assert first["sessions"] == again["sessions"] >= 2
+    assert min(first[key] for key in ("turns", "mb_per_second_wall", "mb_per_second_cpu", "peak_mb")) > 0
+    assert "of memory at most" in script("importing.py", "--megabytes", "1", "--one-session").stdout

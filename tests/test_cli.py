@@ -189,7 +189,7 @@ def test_import_says_what_it_did_and_skips_bad_lines(run, tmp_path):
     result = run("import", file)
     assert "1 new, 0 known already, 2 bad lines left out" in result.stderr
     assert "line 2: not JSON" in result.stderr
-    [again] = data(run("import", file, "--json"))
+    [again] = data(run("import", file, "--json"))["own"]
     assert again["path"] == str(file)
     assert (again["new"], again["known"], [bad["line"] for bad in again["bad"]]) == (0, 1, [2, 3])
     assert "line 2" in run("import", "--strict", file, code=1).stderr

@@ -1,18 +1,20 @@
 """What Claude Code is told when a session begins or something is asked, and what becomes of a session that has ended.
 
 A host calls a hook with a JSON object that says which session, where, and what was asked. What is told is kept as a receipt
-of the run that the session's transcript will be imported as. A session's end takes the transcript's file in and no other.
+of the run that the session's transcript will be imported as. A session's end takes the transcript's file in,
+and those of its sub-agents, which lie in a folder of its name.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from experience.errors import InvalidInput
 from experience.hosts.claude_code import EVENTS
+from experience.importers.importing import import_paths
+from experience.importers.recording import run_id_of
 from experience.memory import Memory
 from experience.store import SqliteStore
 from experience.tell.brief import Brief, BriefPolicy, brief, laid_out
@@ -63,12 +65,8 @@ def at_session_end(store: SqliteStore, said: Mapping[str, Any]) -> None:
     transcript = Path(_text(said, "transcript_path")).expanduser()
     if not transcript.is_file():
         raise InvalidInput(f"there is no transcript at {transcript}; nothing was imported")
-    import_module("experience.importers.importing").import_paths(store, [transcript])
-
-
-def run_id_of(session: str) -> str:
-    """The run_id under which a session is imported."""
-    return f"claude-code:{session}"
+    subagents = transcript.with_suffix("")  # where their transcripts lie, if there are any
+    import_paths(store, [transcript, *([subagents] if subagents.is_dir() else [])])
 
 
 def _told(memory: Memory, said: Mapping[str, Any], told: Brief, event: str) -> dict[str, Any] | None:
@@ -76,7 +74,7 @@ def _told(memory: Memory, said: Mapping[str, Any], told: Brief, event: str) -> d
     if not told.text:
         return None
     if session := _text(said, "session_id", ""):
-        Receipts(memory.store).add(run_id_of(session), told)
+        Receipts(memory.store).add(run_id_of("claude_code", session), told)
     return {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": told.text}}
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from experience.importers.source import Source
 
 
+_NO_COST = Cost()
+
+
 class Call(NamedTuple):
     """One call of a tool, as the transcript has it."""
 
@@ -41,6 +44,13 @@ class Finding(NamedTuple):
     """Such as "reward 1.0" or "score includes = C"."""
 
 
+class Leftover(NamedTuple):
+    """Turns of a file that belong to no session, or to one in which nobody says anything."""
+
+    dropped: Mapping[str, int]
+    """How many, by reason."""
+
+
 class Trouble(NamedTuple):
     """A piece of a file that could not be read: where, and why in one line."""
 
@@ -60,20 +70,22 @@ class Session:
     account: str
     """The final account: what the agent said last. May be empty."""
     first_words: str = ""
-    """What the agent said first; stands in for `asked` where that is empty."""
+    """What the agent said first: what stands for the situation where `asked` is empty (and is marked so in `meta`)."""
     calls: tuple[Call, ...] = ()
     """In order."""
     skills: tuple[SkillUse, ...] = ()
     finding: Finding | None = None
     """None: the transcript does not say whether it worked."""
     started_at: datetime | None = None
-    cost: Cost = Cost()  # noqa: RUF009 (frozen)
+    cost: Cost = _NO_COST
     meta: Mapping[str, Any] = field(default_factory=dict)
     """What else is worth keeping, JSON: agent, model, folder, parent session."""
     kept: int = 0
     """Turns that went into the session: what was asked, said, called and answered."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Turns that did not, by reason; kept and dropped together are all the turns there were."""
+    length: int | None = None
+    """How far the session has come, which tells the longer of two accounts of it: never less as it grows. None: as `kept`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +99,6 @@ class Format:
     recognises: Callable[[Any], bool]
     """Whether a file is of this kind, by a JSON value out of it: its first lines that are JSON, one by one, or, where the
     file is one JSON document, the document. Never raises, whatever the value."""
-    sessions: Callable[["Source"], Iterator[Session | Trouble]]
-    """Reads a file, streaming where the format is made of lines. What is broken comes out as a `Trouble`, and the rest is read."""
+    sessions: Callable[["Source"], Iterator[Session | Trouble | Leftover]]
+    """Reads a file, streaming where the format is made of lines. What is broken comes out as a `Trouble`, and the rest is read.
+    Nobody needs to give a `Leftover` whose turns all belong to sessions."""

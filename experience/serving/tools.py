@@ -16,6 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
 from experience import printing, recalled
+from experience.caps import capped
 from experience.episode import Cost, Episode
 from experience.errors import InvalidInput, NotFound
 from experience.learn.learnings import Learnings
@@ -115,7 +116,7 @@ class Tools:
         A success stated here is the agent's own claim: it confirms nothing until somebody else says so.
         """  # fmt: skip
         episode = Episode(situation, outcome, tools, skills, tags, success, run_id, cost=Cost(steps, tokens))
-        id = self.memory.record(episode, kind="self_claim", by=_client(ctx), evidence=evidence)
+        id = self.memory.record(capped(episode), kind="self_claim", by=_client(ctx), evidence=evidence)
         return standing_of(self.memory.get(id))
 
     def report_outcome(
