@@ -317,13 +317,19 @@ def test_a_skill_that_could_not_be_read_was_not_followed(write, read):
 
 
 def test_more_sessions_than_are_kept_open_come_out_all_the_same(read):
-    writers = [Writer(f"s{number}") for number in range(200)]
+    writers = [Writer(f"s{number}") for number in range(600)]
     for writer in writers:
         writer.user(writer.session)
+    late = Writer("s0")
+    late.user("late")
+    late.user("later", uuid="late")
 
-    found = read(*(line for writer in writers for line in writer.lines))
+    found = read(*(line for writer in [*writers, late] for line in writer.lines))
 
-    assert [session.asked for session in found] == [writer.session for writer in writers]
+    assert [one.asked for one in found if isinstance(one, Session)] == [writer.session for writer in writers]
+    assert [one for one in found if isinstance(one, Leftover)] == [
+        Leftover({"of a session that was closed to make room for others": 1})
+    ] * 2
 
 
 def test_what_is_no_line_of_ours_is_not_recognised():

@@ -4,11 +4,11 @@ What a line is, its `type` and its marks say. A sub-agent whose lines name it (`
 parent's name; one whose lines are only marked as a side chain is a part of its parent's, which called it and has its answer.
 """
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experience.importers.draft import NO_ANSWER, Draft, word
+from experience.importers.draft import NO_ANSWER, Draft, LastNames, word
 from experience.importers.lenient import words
 from experience.importers.naming import says_it_failed
 from experience.importers.session import Format, Leftover, Session, SkillUse, Trouble
@@ -16,6 +16,7 @@ from experience.importers.source import Source
 from experience.importers.wrappers import begins_with, element, without
 
 TWICE = "said twice: the same line again"
+CLOSED = "of a session that was closed to make room for others"
 SIDE_CHAIN = "side chain: a sub-agent's own turns"
 
 _SPOKEN = {"user", "assistant"}
@@ -51,8 +52,7 @@ _BUILT_IN = set(
 _INTERRUPTED = "[Request interrupted by user"
 _CONTINUED = "This session is being continued from a previous conversation"
 _HANDED_OVER = "Base directory for this skill: "
-_AT_ONCE = 64  # sessions of one file that are open at a time
-_REMEMBERED = 50_000  # lines by whose names one that comes again is known
+_AT_ONCE = 500  # sessions of one file that are open at a time
 
 
 def _recognises(value: Any) -> bool:
@@ -83,8 +83,8 @@ class _Reader:
         self._open: OrderedDict[str, Draft] = OrderedDict()
         self._last: Draft | None = None
         self._early: Counter[str] = Counter()
-        self._seen: set[str] = set()
-        self._order: deque[str] = deque()
+        self._lines = LastNames()
+        self._closed = LastNames()
 
     def take(self, line: dict[str, Any]) -> Iterator[Session | Leftover]:
         """One line; what comes out are sessions that have to be closed to make room."""
@@ -98,15 +98,21 @@ class _Reader:
             return
         agent = line.get("agentId")
         own = isinstance(agent, str) and bool(agent) and line.get("isSidechain") is True
-        draft = self._last = self._draft(f"{session}/{agent}" if own else session, session if own else None)
-        if self._is_known(line.get("uuid")):
+        name = f"{session}/{agent}" if own else session
+        if name in self._closed:
+            yield Leftover({CLOSED: 1})
+            return
+        draft = self._last = self._draft(name, session if own else None)
+        if not self._lines.add(line.get("uuid")):
             draft.drop(TWICE)
         elif line.get("isSidechain") is True and not own:
             draft.drop(SIDE_CHAIN)
         else:
             _take(draft, line)
         if len(self._open) > _AT_ONCE:
-            yield self._open.popitem(last=False)[1].finished()
+            closed, oldest = self._open.popitem(last=False)
+            self._closed.add(closed)
+            yield oldest.finished()
 
     def rest(self) -> Iterator[Session | Leftover]:
         """The sessions that are open still."""
@@ -124,17 +130,6 @@ class _Reader:
         else:
             self._open.move_to_end(id)
         return draft
-
-    def _is_known(self, uuid: object) -> bool:
-        if not isinstance(uuid, str):
-            return False
-        if uuid in self._seen:
-            return True
-        self._seen.add(uuid)
-        self._order.append(uuid)
-        if len(self._order) > _REMEMBERED:
-            self._seen.discard(self._order.popleft())
-        return False
 
 
 def _noted(line: Mapping[str, Any]) -> str:

@@ -32,11 +32,35 @@ _POINTS = 200  # requests to which a conversation can be taken back
 _REASONS = 50  # kinds of lines that are told apart; any program may write ever new ones
 _MESSAGES = 256  # messages whose cost may still change
 _LONGEST_KIND = 40
+_REMEMBERED = 50_000  # names
 
 
 def word(value: object) -> str:
     """A text out of JSON, where one is due; empty where something else stands."""
     return value if isinstance(value, str) else ""
+
+
+class LastNames:
+    """The last 50,000 names of many, by which a line that comes again is known."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._order: deque[str] = deque()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: object) -> bool:
+        """False where it was there; what is no name is always new."""
+        if not isinstance(name, str):
+            return True
+        if name in self._names:
+            return False
+        self._names.add(name)
+        self._order.append(name)
+        if len(self._order) > _REMEMBERED:
+            self._names.discard(self._order.popleft())
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +85,6 @@ class Draft:
         self.started_at: datetime | None = None
         self.tokens = 0
         self.steps = 0
-        self.seen_at = 0
-        """For whoever keeps several: when it was last written to."""
         self._asked = self._account = self._first_words = ""
         self._later: list[str] = []
         self._requests = self._kept = self._given_up = 0
