@@ -252,8 +252,8 @@ def test_lines_of_which_no_session_comes_are_accounted_for(write, read):
 @pytest.mark.parametrize(
     ("name", "arguments", "skill", "evidence"),
     [
-        ("Skill", {"skill": "deploy-site"}, "deploy-site", "call of Skill: deploy-site"),
-        ("Skill", {"command": "/deploy-site now"}, "deploy-site", "call of Skill: deploy-site"),
+        ("Skill", {"skill": "deploy-site"}, "deploy-site", "called Skill with deploy-site"),
+        ("Skill", {"command": "/deploy-site now"}, "deploy-site", "called Skill with deploy-site"),
         (
             "Read",
             {"file_path": "/w/.claude/skills/deploy/SKILL.md"},

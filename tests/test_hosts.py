@@ -5,7 +5,6 @@ import os
 import shlex
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -298,7 +297,7 @@ def test_a_session_begins_with_learnings_and_with_runs_that_speak_of_its_folder(
     assert "Burnt" not in found["additionalContext"]
     assert f"-m experience --db {path}" in found["additionalContext"]
     with SqliteStore(path) as store:
-        [receipt] = Receipts(store).of("claude-code:abc")
+        [receipt] = Receipts(store).of("claude_code:abc")
         assert [item.id for item in receipt.contents.of("learnings")] == [1]
 
 
@@ -320,30 +319,43 @@ def test_where_there_is_no_store_yet_a_session_begins_without_one(path):
     assert (result.stdout, "nothing to tell" in result.stderr, path.exists()) == ("", True, False)
 
 
-@pytest.fixture
-def importing(monkeypatch):
-    """What the session's end calls, noting what it is given."""
-    module = types.ModuleType("experience.importers.importing")
-    module.calls = []
-
-    def import_paths(store, paths, *, format="auto", label_with=None):
-        module.calls.append((store.path, store.namespace, list(paths), format, label_with))
-
-    module.import_paths = import_paths
-    monkeypatch.setitem(sys.modules, "experience.importers.importing", module)
-    return module
+def transcript_line(session, kind, text, **more):
+    message = {"role": kind, "content": [{"type": "text", "text": text}]}
+    return json.dumps({"type": kind, "sessionId": session, "message": message, **more}) + "\n"
 
 
-def test_the_end_of_a_session_imports_its_transcript_and_no_other(path, tmp_path, importing):
-    transcript = tmp_path / "session.jsonl"
-    transcript.write_text("{}\n")
-    (tmp_path / "other.jsonl").write_text("{}\n")
+def test_the_end_of_a_session_imports_its_transcript_those_of_its_subagents_and_no_other(path, tmp_path):
+    transcript, subagents = tmp_path / "abc.jsonl", tmp_path / "abc" / "subagents"
+    transcript.write_text(transcript_line("abc", "user", "Ship it") + transcript_line("abc", "assistant", "Shipped."))
+    subagents.mkdir(parents=True)
+    part = {"agentId": "a1", "isSidechain": True}
+    (subagents / "agent-a1.jsonl").write_text(
+        transcript_line("abc", "user", "Look for it", **part) + transcript_line("abc", "assistant", "There.", **part)
+    )
+    (tmp_path / "other.jsonl").write_text(transcript_line("other", "user", "Not this"))
     result = command(
         "--db", path, "--namespace", "shop", "hook", "session-end", stdin=said(transcript_path=str(transcript))
     )
 
-    assert importing.calls == [(path, "shop", [transcript], "auto", None)]
+    with SqliteStore(path, "shop") as store:
+        found = {record.episode.run_id: record.episode.outcome for record in store.records()}
+    assert found == {"claude_code:abc": "Shipped.", "claude_code:abc/a1": "There."}
     assert result.output == ""
+
+
+def test_what_a_session_was_told_belongs_to_the_run_that_it_is_imported_as(path, tmp_path):
+    with Memory.open(path, "keyword") as memory:
+        memory.record(Episode(f"Tidy {tmp_path.name}", "Tidied"), "r1")
+    command(
+        "--db", path, "--backend", "keyword", "hook", "session-start", stdin=said(session_id="abc", cwd=str(tmp_path))
+    )
+    transcript = tmp_path / "abc.jsonl"
+    transcript.write_text(transcript_line("abc", "user", "Ship it"))
+    command("--db", path, "hook", "session-end", stdin=said(transcript_path=str(transcript)))
+
+    with SqliteStore(path) as store:
+        assert store.get_run("claude_code:abc").episode.situation == "Ship it"
+        assert len(Receipts(store).of("claude_code:abc")) == 1
 
 
 @pytest.mark.parametrize("hook", ["session-start", "session-end", "user-prompt-submit"])
@@ -351,14 +363,15 @@ def test_the_end_of_a_session_imports_its_transcript_and_no_other(path, tmp_path
     "stdin",
     ["", "no json", "[]", '{"cwd": 5, "prompt": 5, "transcript_path": 5}', '{"session_id": {}, "prompt": "x", "cwd": "/"}', "[" * 100_000, '{"transcript_path": "/nowhere/at/all.jsonl", "prompt": null, "cwd": null}'],
 )  # fmt: skip
-def test_a_hook_that_can_do_nothing_says_so_and_never_fails_the_session(path, importing, hook, stdin):
+def test_a_hook_that_can_do_nothing_says_so_and_never_fails_the_session(path, hook, stdin):
     with Memory.open(path, "keyword") as memory:
         memory.record(Episode("x", "y"))
     result = command("--db", path, "--backend", "keyword", "hook", hook, stdin=stdin)
 
     assert result.stdout == ""
     assert result.stderr.startswith("the hook did nothing: ")
-    assert importing.calls == []
+    with SqliteStore(path) as store:
+        assert store.count() == 1
 
 
 def test_a_file_that_is_no_store_does_not_fail_the_session(path, tmp_path):

@@ -26,11 +26,13 @@ def skill_of(name: str, arguments: Any) -> SkillUse | None:
     bare = name.lower()
     if bare in {"skill", "use_skill", "load_skill", "activate_skill"}:
         asked = next((text(given.get(key)) for key in ("skill", "name", "skill_name", "command") if given.get(key)), "")
-        return SkillUse(asked.split(":")[-1], f"called {name} with {asked}") if asked.strip() else None
+        words = asked[:_LONGEST].removeprefix("/").split(maxsplit=1)
+        return SkillUse(words[0].split(":")[-1], f"called {name} with {words[0]}") if words else None
     if _READERS.search(bare) or given.get("command") == "view":
         for place in map(given.get, _PLACES):
-            if found := _FILE.fullmatch(text(place)[:_LONGEST]):
-                return SkillUse(found[2], f"read {found[1]}")
+            path = text(place)[:_LONGEST]
+            if found := _FILE.fullmatch(path.replace("\\", "/")):
+                return SkillUse(found[2], f"read {path}")
     for command in _commands(given):
         if _SHOWN.match(command) and ">" not in command and (found := _FILE.search(command)):
             return SkillUse(found[2], f"read {found[1]}")
@@ -40,5 +42,6 @@ def skill_of(name: str, arguments: Any) -> SkillUse | None:
 def _commands(given: Mapping[str, Any]) -> Iterator[str]:
     """The commands of a call to a shell, each by itself."""
     for value in map(given.get, _COMMANDS):
-        whole = text(value) or (text(items(value)[-1]) if items(value) else "")
-        yield from re.split(r"&&|\|\||[;|\n]", whole[:_LONGEST])
+        words = list(map(text, items(value)))  # of ["bash", "-lc", "..."] the last is what is run
+        for whole in [text(value), *words[-1:], " ".join(words)]:
+            yield from re.split(r"&&|\|\||[;|\n]", whole[:_LONGEST])
