@@ -25,7 +25,7 @@ from experience.store import SqliteStore
 if TYPE_CHECKING:
     from experience.sqlite_file import Version
 
-_LOOKED_AT, _LOOKED_AT_OF = 160, 12_500
+_LOOKED_AT, _LOOKED_AT_OF = 160, 25_000
 """Vectors found by codes that are looked at exactly, and one more for so many; of 10 nearest they hold more than 99 in 100."""
 _MANY_LEFT = 0.9  # of the codes in memory; when fewer of them are still in the file, they are read again
 _FEW = 20_000  # of so many it is cheaper to ask once which pass than to try the nearest first

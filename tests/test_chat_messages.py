@@ -20,8 +20,9 @@ def test_a_conversation_is_read_as_it_says(tmp_path):
     assert (session.asked, session.account) == ("A table for two", "Good night.")
     assert tools(session) == ["find", "book!"]
     assert session.finding == (True, "verifier", "reward 1.0")
-    assert session.kept == 5
-    assert session.dropped == {"a system prompt": 1, "said on the way": 1, "a later message of the user": 1}
+    assert session.later == ("No, thanks.",)
+    assert session.kept == 6
+    assert session.dropped == {"a system prompt": 1, "said on the way": 1}
     assert (session.meta["model"], session.meta["transcript_id"]) == ("m-1", "conv-7")
 
 
@@ -207,7 +208,8 @@ def test_real_conversations_are_read_as_a_person_reads_them(shared):
     )
     assert failed.account.startswith("Your flight from New York (JFK) to Seattle (SEA) has been successfully booked.")
     assert failed.finding == (False, "verifier", "reward 0.0")
-    assert (failed.kept, turns(failed)) == (18, 32)
+    assert (failed.kept, turns(failed)) == (25, 32)
+    assert (failed.requests, failed.later[0]) == (8, "Sure, my user ID is mia_li_3668.")
     assert worked.asked == "Hi, I'd like to book the same flights as my current reservation for my friend Ivan."
     assert (
         tools(worked)
@@ -217,7 +219,7 @@ def test_real_conversations_are_read_as_a_person_reads_them(shared):
     )
     assert worked.account.startswith("The booking for Ivan Smith has been successfully completed.")
     assert worked.finding == (True, "verifier", "reward 1.0")
-    assert (worked.kept, turns(worked)) == (22, 36)
+    assert (worked.kept, turns(worked)) == (29, 36)
 
 
 def test_a_real_recording_of_three_requests_is_one_session(shared):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experience.importers.claude_code import FORMAT
+from experience.importers.episodes import episode_of, shortened
 from experience.importers.session import Call, Leftover, Session, Trouble
 from experience.importers.source import Source
 
@@ -147,13 +148,15 @@ def test_later_requests_follow_the_first_in_few_words(write, read):
         write.user(f"request {number} " + "x" * (400 * (number == 1)))
 
     [session] = read(*write.lines)
-    lines = session.asked.split("\n")
+    episode = shortened(episode_of(session, "claude_code"))
+    lines = episode.situation.split("\n")
 
     assert lines[:3] == ["request 0", "", "Asked later:"]
     assert lines[3].startswith("- request 1 xxx")
     assert lines[3].endswith("bytes]")
     assert (lines[4], lines[-1]) == ("- request 2", "- and 9 more")
-    assert session.meta["requests"] == 30
+    assert episode.meta["requests"] == 30
+    assert "asked_later" not in episode.meta
 
 
 def test_a_request_that_waited_while_the_agent_worked_is_a_request(write, read):
@@ -164,7 +167,7 @@ def test_a_request_that_waited_while_the_agent_worked_is_a_request(write, read):
 
     [session] = read(*write.lines)
 
-    assert session.asked == "Do it\n\nAsked later:\n- and test it"
+    assert (session.asked, session.later, session.requests) == ("Do it", ("and test it",), 2)
     assert session.dropped == {"queue of requests": 1, "injected by the program (attachment)": 1}
 
 
@@ -196,7 +199,7 @@ def test_a_conversation_that_was_taken_back_leaves_what_came_instead(write, read
 
     [session] = read(*write.lines)
 
-    assert session.asked == "Do it\n\nAsked later:\n- rightly"
+    assert (session.asked, session.later, session.requests) == ("Do it", ("rightly",), 2)
     assert (session.calls, session.account) == ((), "Done.")
     assert session.dropped == {"given up: the conversation was taken back to before it": 4}
     assert (session.kept, session.length) == (4, 8)

@@ -110,7 +110,7 @@ def test_a_call_has_failed_where_its_own_report_says_so(read, output, worked):
 def test_the_same_said_again_later_is_not_said_twice(read):
     [session] = read(META, user("go on"), event("user_message", message="go on"), agent("1"), user("go on"), agent("2"))
 
-    assert session.asked == "go on\n\nAsked later:\n- go on"
+    assert (session.asked, session.later) == ("go on", ("go on",))
 
 
 def test_what_only_events_say_is_said(read):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import episodes
 
 from experience import Episode, Learnings, Memory, MissingPackage, Recorder, RunConflict, SqliteStore
-from experience.caps import CUT, META, NAME, NAMES, TEXT, capped
+from experience.caps import CUT, Bounds, capped
 from experience.cli import main
 from experience.errors import InvalidInput
 from experience.hygiene import MASKED, Masking, cleaned
@@ -23,6 +23,7 @@ from experience.transfer import export_lines, import_file, import_lines
 
 TOKEN = "ghp" + "_" + MIX + MIX
 LINE = f"API_KEY={MIX}"
+BOUNDS = Bounds()
 OFF = Masking(secrets=False)
 SECRETS = [secret for _, secret in HITS]
 
@@ -252,11 +253,12 @@ def test_the_import_command_reports_what_it_masked(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text(line_of(LINE) + "\n", encoding="utf-8")
     done = run("--db", str(tmp_path / "runs.db"), "import", str(path), "--json")
+    told = run("--db", str(tmp_path / "told.db"), "import", str(path))
     other = run("--db", str(tmp_path / "other.db"), "import", str(path), "--no-mask")
 
-    assert json.loads(done.stdout)[0]["masked"] == {"secret": 1}
-    assert "masked" in done.stderr
-    assert "masked" not in other.stderr
+    assert json.loads(done.stdout)["masked"] == {"secret": 1}
+    assert "masked: 1 (secret 1)" in told.stderr
+    assert "masked: 0" in other.stderr
 
 
 @pytest.mark.skipif(find_spec("detect_secrets") is None, reason="detect-secrets is not installed")
@@ -287,14 +289,17 @@ def test_a_scanner_that_is_not_there_says_how_to_get_it(monkeypatch):
 
 def test_what_is_too_large_is_cut_and_counted_to_the_byte():
     big = Episode(
-        "é" * TEXT, "x" * (TEXT + 1), tools=("n" * (NAME + 5), *["t"] * (NAMES + 2)), meta={"a": "y" * META, "b": 1}
+        "é" * BOUNDS.situation,
+        "x" * (BOUNDS.situation + 1),
+        tools=("n" * (BOUNDS.name + 5), *["t"] * (BOUNDS.names + 2)),
+        meta={"a": "y" * BOUNDS.meta, "b": 1},
     )
     within = capped(big)
 
-    assert len(within.situation.encode()) <= TEXT
-    assert len(within.tools) == NAMES
+    assert len(within.situation.encode()) <= BOUNDS.situation
+    assert len(within.tools) == BOUNDS.names
     lost = within.meta[CUT]
-    assert lost["meta"] == META + 2
+    assert lost["meta"] == BOUNDS.meta + 2
     assert f"[truncated: {lost['situation']} bytes]" in within.situation
     kept = len(within.situation.encode()) - len(f"\n[truncated: {lost['situation']} bytes]\n")
     assert kept + lost["situation"] == len(big.situation.encode())

@@ -17,12 +17,13 @@ from experience import Episode, SqliteStore
 from experience.cli import main
 from experience.errors import InvalidEpisode, InvalidInput
 from experience.importers import source
+from experience.importers.episodes import BOUNDS, episode_of
 from experience.importers.importing import Importer, import_paths
-from experience.importers.labelling import command_judge
+from experience.importers.labelling import Verdict, command_judge
 from experience.importers.recognising import NAMES, format_named
-from experience.importers.recording import OUTCOME_CAP, SITUATION_CAP, Inflow, episode_of
-from experience.importers.report import Tally
-from experience.importers.session import Call, Finding, Format, Session, SkillUse, Trouble
+from experience.importers.recording import Inflow
+from experience.importers.report import REFUSED, Tally
+from experience.importers.session import LATER_READ, Call, Finding, Format, Session, SkillUse, Trouble
 from experience.importers.source import Source
 from experience.importers.walking import Found, Missing, files_in
 from experience.importers.watching import watch_paths
@@ -154,8 +155,8 @@ def test_long_texts_are_shortened_with_the_exact_loss(store):
     report = taken(store, replace(SESSION, asked="a" * 20_000, account="ö" * 10_000))
     [record] = store.records()
 
-    assert len(record.episode.situation.encode()) <= SITUATION_CAP
-    assert len(record.episode.outcome.encode()) <= OUTCOME_CAP
+    assert len(record.episode.situation.encode()) <= BOUNDS.situation
+    assert len(record.episode.outcome.encode()) <= BOUNDS.outcome
     kept = record.episode.situation.count("a") - 1, 2 * record.episode.outcome.count("ö")  # truncated has an a
     assert report.shortened_bytes == 20_000 - kept[0] + 20_000 - kept[1]
     assert report.shortened == 2
@@ -719,3 +720,68 @@ def test_the_shared_transcripts_import_with_every_line_accounted_for(store, shar
     claude_run, codex_run = (store.get_run(f"{name}").episode for name in (
         "claude_code:6fe4c565-da47-50ee-89d8-fffd4f510971", "codex:c5a86c51-d723-588e-b18a-81da5cebd8e2"))  # fmt: skip
     assert claude_run.content == codex_run.content
+
+
+SECRET = "ghp" + "_" + "a1B2" * 9
+
+
+def leaks(path):
+    """What of the secret stands in a store's file: any twelve characters of its middle."""
+    data = path.read_bytes()
+    return [SECRET[at : at + 12] for at in range(8, 28) if SECRET[at : at + 12].encode() in data]
+
+
+@pytest.mark.parametrize("before", [0, 270, 285, 299, 1_980, 1_995, 3_980, 7_980, 15_980, 15_999])
+@pytest.mark.parametrize("place", ["asked", "later", "account", "meta", "evidence", "skill", "tool"])
+def test_no_half_of_a_secret_is_left_wherever_a_text_is_shortened(tmp_path, before, place):
+    text = "x " * (before // 2) + SECRET + " y" * 9_000
+    session = Session(
+        id="s",
+        asked=text if place == "asked" else "Do it",
+        account=text if place == "account" else "Done",
+        later=(text[:LATER_READ],) if place == "later" else (),
+        requests=2,
+        calls=(Call(text if place == "tool" else "shell", False),),
+        skills=(SkillUse("deploy", text if place == "skill" else "read it"),),
+        finding=Finding(True, "verifier", text if place == "evidence" else "score 1"),
+        meta={"note": text} if place == "meta" else {},
+    )
+    path = tmp_path / "runs.db"
+    with SqliteStore(path) as store:
+        tally = Tally()
+        inflow = Inflow(store, tally)
+        inflow.take("file", "made", session)
+        inflow.flush()
+        store.compact()
+        assert store.count() == 1
+    assert leaks(path) == []
+
+
+def test_what_a_label_command_says_is_masked_in_the_report_too(tmp_path):
+    (tmp_path / "s.jsonl").write_text(user("Do it") + "\n")
+    judge = [sys.executable, "-c", f"import sys; sys.stdin.read(); print('no {SECRET}', file=sys.stderr); sys.exit(3)"]
+    with SqliteStore(tmp_path / "runs.db") as store:
+        report = import_paths(store, [tmp_path / "s.jsonl"], label_with=judge)
+
+    assert SECRET[8:20] not in json.dumps(report.to_json())
+    assert list(report.judged) == ["nothing: no [token]"]
+
+
+def test_a_session_that_is_left_alone_is_counted_as_neither_kept_nor_labelled(tmp_path):
+    (tmp_path / "s.jsonl").write_text(user("Do it") + "\n")
+    with SqliteStore(tmp_path / "runs.db") as store:
+        store.record(Episode("By hand", "Done", run_id="claude_code:s1"))
+        report = import_paths(store, [tmp_path / "s.jsonl"])
+
+    assert (report.kept, dict(report.dropped), dict(report.labels)) == (0, {REFUSED: 1}, {})
+    assert report.bad_count == 1
+
+
+def test_every_answer_of_a_label_command_is_counted_however_many_kinds_there_are(tmp_path):
+    (tmp_path / "s.jsonl").write_text("".join(user(f"Do {n}", f"s{n}") + "\n" for n in range(230)))
+    with SqliteStore(tmp_path / "runs.db") as store:
+        importer = Importer(store, judge=lambda episode: Verdict(None, episode.situation))
+        importer.take(list(files_in([tmp_path / "s.jsonl"])))
+        report = importer.tally.report()
+
+    assert sum(report.judged.values()) == 230

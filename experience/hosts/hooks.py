@@ -13,8 +13,8 @@ from typing import Any
 
 from experience.errors import InvalidInput
 from experience.hosts.claude_code import EVENTS
+from experience.importers.episodes import run_id_of
 from experience.importers.importing import import_paths
-from experience.importers.recording import run_id_of
 from experience.memory import Memory
 from experience.store import SqliteStore
 from experience.tell.brief import Brief, BriefPolicy, brief, laid_out

@@ -13,9 +13,7 @@ from experience.episode import Cost, moment_from
 from experience.errors import InvalidEpisode
 from experience.importers.followed import skill_of
 from experience.importers.naming import tool_name
-from experience.importers.report import YET_ANOTHER
-from experience.importers.session import Call, Leftover, Session, SkillUse
-from experience.tell.shorten import Strategy, shorten
+from experience.importers.session import LATER_LISTED, LATER_READ, Call, Leftover, Session, SkillUse, counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,10 +22,6 @@ GIVEN_UP = "given up: the conversation was taken back to before it"
 NO_ANSWER = "answer to a call that is not here"
 WORDLESS = "of a session in which nobody says anything"
 
-LATER_LISTED = 20
-"""Requests after the first that are listed in the situation."""
-LATER_BYTES = 300
-"""Bytes of each of them."""
 _POINTS = 200  # requests to which a conversation can be taken back
 _REASONS = 50  # kinds of lines that are told apart; any program may write ever new ones
 _MESSAGES = 256  # messages whose cost may still change
@@ -105,9 +99,7 @@ class Draft:
 
     def drop(self, reason: str, turns: int = 1) -> None:
         """Count turns as dropped."""
-        if reason not in self._dropped and len(self._dropped) >= _REASONS:
-            reason = YET_ANOTHER
-        self._dropped[reason] += turns
+        counted(self._dropped, reason, _REASONS, turns)
 
     def drop_unknown(self, kind: object) -> None:
         """Count a turn of a kind that the format's module does not know."""
@@ -132,7 +124,7 @@ class Draft:
         if not self._asked:
             self._asked = text
         elif len(self._later) < LATER_LISTED:
-            self._later.append(shorten(" ".join(text.split()), Strategy.HEAD, LATER_BYTES).text)
+            self._later.append(text[:LATER_READ])
 
     def say(self, text: str, message: str | None = None) -> None:
         """Words of the agent; those of one message, which some formats write piece by piece, belong together."""
@@ -223,22 +215,17 @@ class Draft:
         skills = {use.name: use for at, use in reversed(self._skills) if at < 0 or self._worked[at] is not False}
         return Session(
             id=self.id,
-            asked=self._situation(),
+            asked=self._asked,
+            later=tuple(self._later),
+            requests=self._requests,
             account=self._account,
             first_words=self._first_words,
             calls=tuple(Call(name, worked) for name, worked in zip(self._names, self._worked, strict=True)),
             skills=tuple(reversed(skills.values())),
             started_at=self.started_at,
             cost=Cost(steps=self.steps or None, tokens=max(self.tokens, 0) or None),
-            meta={**self.meta, "requests": self._requests} if self._requests > 1 else self.meta,
+            meta=self.meta,
             kept=self._kept,
             dropped=dict(self._dropped),
             length=self._kept + self._given_up,
         )
-
-    def _situation(self) -> str:
-        if not self._later:
-            return self._asked
-        more = self._requests - 1 - len(self._later)
-        rest = [f"- and {more} more"] if more > 0 else []
-        return "\n".join([self._asked.rstrip(), "", "Asked later:", *(f"- {text}" for text in self._later), *rest])

@@ -195,7 +195,7 @@ def _finding(log: dict[str, Any], sample: dict[str, Any]) -> tuple[Finding | Non
 def _verdict(name: str, value: Any) -> Verdict:
     """`C`, 1 and true are a yes, `I`, 0 and false a no. What a model graded is no verifier's word, but the host's."""
     says = {"C": True, "I": False}.get(value) if isinstance(value, str) else of_number(value)
-    return Verdict(says, f"score {name} = {value}"[:200], "host" if "model_graded" in name else "verifier")
+    return Verdict(says, f"score {name} = {value}", "host" if "model_graded" in name else "verifier")
 
 
 FORMAT = Format("inspect", "Inspect AI log", _recognises, _sessions)

@@ -19,7 +19,6 @@ from experience.errors import InvalidInput, shown
 from experience.screen import visible
 
 _READ = 4096  # bytes from the end of standard error
-_LONGEST_REASON = 500
 _LONGEST_WAIT = 24 * 60 * 60 + 1  # seconds
 
 
@@ -75,7 +74,7 @@ def command_judge(command: str | Sequence[str], timeout: float = 60.0) -> Judge:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.replace("\0", "").splitlines() if line.strip()]
-    return visible(lines[-1])[:_LONGEST_REASON] if lines else ""
+    return visible(lines[-1]) if lines else ""
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -203,12 +203,12 @@ def _finding(root: Run) -> Finding | None:
         counted = fields(stats).get("n")
         if is_of_rightness(name) and type(counted) is int and counted > 0:
             average = fields(stats).get("avg")
-            verdicts.append(Verdict(of_number(average), f"feedback {name} = {average}"[:200], "host"))
+            verdicts.append(Verdict(of_number(average), f"feedback {name} = {average}", "host"))
     for one in map(fields, items(root.has.get("feedback"))):
         score = one.get("score", one.get("value"))
         if is_of_rightness(one.get("key")) and score is not None:
             by = text(fields(one.get("feedback_source")).get("type"))
-            said = f"feedback {one['key']} = {score}"[:200]
+            said = f"feedback {one['key']} = {score}"
             verdicts.append(Verdict(of_number(score), said, "human" if by == "app" else "host"))
     return agreed(verdicts)
 

@@ -127,7 +127,7 @@ def _verdicts(span: Span) -> Iterator[Verdict]:
             continue
         agree = says is None or scored is None or says is scored
         shown = label if says is not None else score
-        yield Verdict((scored if says is None else says) if agree else None, f"evaluation {name} = {shown}"[:200])
+        yield Verdict((scored if says is None else says) if agree else None, f"evaluation {name} = {shown}")
 
 
 def _evaluation(event: Event) -> Event | None:

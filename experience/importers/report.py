@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from experience.importers.session import Leftover, Session, Trouble
+from experience.importers.session import Leftover, Session, Trouble, counted
 
 SHOWN = 20
 """Lines that are named; the rest are counted."""
 NOBODY = "nobody says"
-YET_ANOTHER = "of yet another kind"
+REFUSED = "of a session that cannot be recorded"
 _REASONS = 200  # that are told apart, whatever a transcript holds
 
 
@@ -65,7 +65,7 @@ class Report:
     masked: Mapping[str, int]
     """How many secrets were masked, by kind."""
     from_agent: int
-    """Sessions without a request, whose situation is the agent's own first words."""
+    """Sessions without a request, whose situation is the agent's own first words or, without those, its calls."""
     shortened: int
     """Texts that were shortened."""
     shortened_bytes: int
@@ -124,10 +124,14 @@ class Tally:
     def turns_of(self, found: Session | Leftover) -> None:
         """Count the turns of a session, or of none."""
         for reason, turns in found.dropped.items():
-            self.dropped[reason if reason in self.dropped or len(self.dropped) < _REASONS else YET_ANOTHER] += turns
+            counted(self.dropped, reason, _REASONS, turns)
         if isinstance(found, Session):
             self.kept += found.kept
             self.from_agent += not found.asked.strip()
+
+    def refused(self, session: Session) -> None:
+        """Count the turns of a session that is not recorded."""
+        self.turns_of(Leftover({**session.dropped, REFUSED: session.kept}))
 
     def trouble(self, path: str, trouble: Trouble) -> None:
         """Count something that was left out, and name it while there are few."""

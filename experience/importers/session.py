@@ -4,8 +4,9 @@ A `Format` recognises a file by how it begins and reads sessions out of it. A `S
 transcript: kept, or dropped for a reason. Values only: nothing here opens a file, masks, shortens or records.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 
 _NO_COST = Cost()
+
+
+LATER_LISTED = 20
+"""Requests after the first that a session lists."""
+LATER_READ = 4_000
+"""Characters of each of them, of which an episode gets the first few: so many that no secret is cut where it is looked for."""
+YET_ANOTHER = "of yet another kind"
+"""The reason under which turns are counted once there are too many reasons to tell apart."""
 
 
 class Call(NamedTuple):
@@ -71,6 +80,10 @@ class Session:
     """The final account: what the agent said last. May be empty."""
     first_words: str = ""
     """What the agent said first: what stands for the situation where `asked` is empty (and is marked so in `meta`)."""
+    later: tuple[str, ...] = ()
+    """What was asked after that, the first `LATER_LISTED` requests of them, each cut at `LATER_READ`."""
+    requests: int = 1
+    """How often something was asked, those that are not listed too."""
     calls: tuple[Call, ...] = ()
     """In order."""
     skills: tuple[SkillUse, ...] = ()
@@ -102,3 +115,13 @@ class Format:
     sessions: Callable[["Source"], Iterator[Session | Trouble | Leftover]]
     """Reads a file, streaming where the format is made of lines. What is broken comes out as a `Trouble`, and the rest is read.
     Nobody needs to give a `Leftover` whose turns all belong to sessions."""
+
+
+def without_texts(session: Session) -> Session:
+    """The session as far as it is counted."""
+    return replace(session, asked=session.asked[:1], account="", first_words=session.first_words[:1], later=(), meta={})
+
+
+def counted(counts: Counter[str], reason: str, most: int, number: int = 1) -> None:
+    """Count something under its reason, or under YET_ANOTHER once `most` reasons are told apart."""
+    counts[reason if reason in counts or len(counts) < most else YET_ANOTHER] += number

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 from experience.episode import Cost
 from experience.importers.followed import skill_of
 from experience.importers.naming import says_it_failed, tool_name
-from experience.importers.session import Call, Finding, Session, SkillUse
+from experience.importers.session import LATER_LISTED, LATER_READ, Call, Finding, Session, SkillUse
 
 _INJECTED = re.compile(
     r"\s*<(system-reminder|environment_context|user_instructions|ide_opened_file|ide_selection|local-command-caveat)>"
 )
-SYSTEM, LATER, ON_THE_WAY, WORDLESS, REASONING, STRAY, UNREADABLE, INJECTED = (
+SYSTEM, ON_THE_WAY, WORDLESS, REASONING, STRAY, UNREADABLE, INJECTED = (
     "a system prompt",
-    "a later message of the user",
     "said on the way",
     "without words",
     "reasoning",
@@ -76,6 +75,8 @@ class _Hearing:
 
     def __init__(self) -> None:
         self.asked = self.first_words = self.account = ""
+        self.later: list[str] = []
+        self.requests = 0
         self.calls: list[Call] = []
         self.shown: list[tuple[int, SkillUse]] = []
         """Skills, each with the number of the call that shows it."""
@@ -96,12 +97,14 @@ class _Hearing:
 
     def _user(self, turn: Turn) -> str:
         answered = self._answered(turn)
-        if turn.text.strip() and not self.asked:
-            self.asked = turn.text
+        if turn.text.strip():
+            self.requests += 1
+            if not self.asked:
+                self.asked = turn.text
+            elif len(self.later) < LATER_LISTED:
+                self.later.append(turn.text[:LATER_READ])
             return ""
-        if answered:
-            return ""
-        return LATER if turn.text.strip() else STRAY if turn.answers else WORDLESS
+        return "" if answered else STRAY if turn.answers else WORDLESS
 
     def _agent(self, turn: Turn) -> str | None:
         """None for a turn of words alone: whether it is kept is known when all is heard."""
@@ -177,6 +180,8 @@ def session_of(
     return Session(
         id=id,
         asked=request,
+        later=tuple(heard.later),
+        requests=max(heard.requests, 1),
         account="\n\n".join(filter(None, (heard.account, ended))),
         first_words="" if request else heard.first_words,
         calls=tuple(heard.calls),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from experience.importers.lenient import text
 from experience.importers.session import Finding
+from experience.protocols import LABEL_CLASSES
 
 _YES = frozenset({"pass", "passed", "correct", "success", "resolved"})
 _NO = frozenset({"fail", "failed", "incorrect", "failure", "unresolved"})
@@ -32,7 +33,7 @@ def of_reward(reward: Any) -> Finding | None:
     """What a reward says: at least 1 is a success, 0 a failure, anything between nothing."""
     if type(reward) not in (int, float, bool) or reward != reward or not (reward >= 1 or reward == 0):  # noqa: PLR0124
         return None
-    return Finding(bool(reward), "verifier", f"reward {reward}"[:80])
+    return Finding(bool(reward), "verifier", f"reward {reward}")
 
 
 def of_number(value: Any) -> bool | None:
@@ -53,8 +54,6 @@ def is_of_rightness(name: Any) -> bool:
 
 def agreed(verdicts: Iterable[Verdict]) -> Finding | None:
     """What all verdicts say, in the class of the weakest of them. None where one of them says nothing or another thing."""
-    from experience.protocols import LABEL_CLASSES
-
     all_of_them = list(verdicts)
     [said, *others] = {one.says for one in all_of_them} or {None}
     if said is None or others:
