@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SAMPLE = 500  # vectors that are compared with one another
 _CHANCE = 0.08  # how far the cosines of unrelated texts lie from 0, as a standard deviation
 _PRIOR, _PRIOR_WEIGHT = 0.1, 20  # mean and deviation of a store's own pairs before it is known, worth so many episodes
+_LEAST = 0.1  # below any floor for few episodes: letters and single words reach 0.06 to 0.09
 _BELOW_MEAN = 0.3  # deviations below the mean of a store's own pairs
 _HIGHEST = 0.36  # what no floor goes beyond, however alike or many a store's episodes are
 _GIBBERISH_FROM, _GIBBERISH_WEIGHT, _GIBBERISH_MOST = 0.2, 0.8, 0.2
@@ -151,7 +152,7 @@ class MeaningFloor:
         from experience.backends.threads import one_thread
 
         vectors, count = self._embedding.sample(_SAMPLE), self._store.indexed()
-        floor = min(_HIGHEST, _CHANCE * _best_of(count))
+        floor = min(_HIGHEST, max(_LEAST, _CHANCE * _best_of(count)))
         with one_thread():
             pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         if not pairs.size:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from itertools import chain
 
-from experience.shapes import LONG, PERSONAL, SECRETS, Shape, span
+from experience.shapes import BEFORE_TOKEN, LONG, PERSONAL, SECRETS, Shape, span
 
 _SURE = 4  # rounds: what is put in the place of a value may stand beside another one
 _ALL = (*SECRETS, *PERSONAL)
@@ -20,6 +20,7 @@ _HINTS = [shape.hints or shape.anchors for shape in _ALL]
 _NUMBERS = {part: [at for at, hints in enumerate(_HINTS) if part in hints] for part in chain.from_iterable(_HINTS)}
 _LONG_ONLY = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
 _WORD = re.compile(r"\w+")
+_LARGE = 4_096  # characters of what reads like a shape
 _LONG_HEAD = 22  # characters of a word from which on two letters may be all that it begins with
 # Of what a long word holds, most begins a word of its own: by the beginning of those a hundred questions are one.
 _BY_HEAD: dict[str, list[str]] = {}
@@ -83,6 +84,8 @@ def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
         parts += [part for part in _PERSONAL if part in small]
     if long := " ".join([word for word in text.split() if len(word) >= LONG]):
         words = _WORD.findall(long)
+        if not long.isascii() or any(sign in long for sign in "\\%=["):
+            words += _WORD.findall(BEFORE_TOKEN.sub(" ", long))
         heads = {word[:3] for word in words} | {word[:2] for word in words if len(word) >= _LONG_HEAD}
         parts += [part for head in heads & _BY_HEAD.keys() for part in _BY_HEAD[head] if part in long]
         parts += [part for part in _IN_LONG if part in long]
@@ -112,9 +115,12 @@ def _found(text: str, shape: Shape) -> Iterator[re.Match[str]]:
         return
     small = _folded(text)
     places = [at for anchor in shape.anchors for at in _places(small if anchor.islower() else text, anchor)]
+    end = 0
     for at in sorted(set(places)):
-        if found := shape.pattern.match(text, at):
+        if at >= end and (found := shape.pattern.match(text, at)):
             yield found
+            if found.end() - at > _LARGE:  # looked at once, however many beginnings it holds
+                end = found.end()
 
 
 def _places(text: str, part: str) -> Iterator[int]:

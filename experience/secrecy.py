@@ -15,7 +15,6 @@ _FEWEST_DRAWN = 8  # of one that a machine has drawn
 _LONG_DRAWN = 20  # from which on letters alone may have been drawn
 _TURNS = 4  # changes between small and capital letters that no word has
 _FEW_LETTERS = 2  # different ones of what only fills a place: xxxx, ****, 0-0-0
-_LARGEST_UNIT = 3  # digits that end a word: node20, item123
 
 _REFERENCE = re.compile(
     r"\$[\w{(]|[<{\[…*]|%[({%\w]*[)}%s]|(?:https?|file|arn|vault|op|ssm|secretsmanager|keyring|env):|~|\.{1,2}/|!\w|@\w*[({]|ENC\["

@@ -83,9 +83,19 @@ _VENDORS = (
 )  # fmt: skip
 
 
+BEFORE_TOKEN = re.compile(
+    r"\\(?:[nrtbfv0]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})|%[0-9A-Fa-f]{2}|=[0-9A-F]{2}|\[[\d;]{1,8}m|[^\x00-\x7f]+"
+)
+"""What may stand right before a token and looks like a part of it: an escape, a colour, a letter of another script."""
+_BEGINS = (
+    r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbfv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
+    r"|(?<==[0-9A-F]{2})|(?<=\[\dm)|(?<=\[\d\dm)|(?<=;\dm)|(?<=;\d\dm))"
+)
+
+
 def _vendor(prefix: str, rest: str) -> Shape:
     bounded = rest.replace(",}", f",{JUDGED}}}")
-    tail = re.compile(f"(?<![A-Za-z0-9_]){re.escape(prefix)}(?P<rest>{bounded})")
+    tail = re.compile(f"{_BEGINS}{re.escape(prefix)}(?P<rest>{bounded})")
     return Shape("token", (prefix,), tail, lambda found: not is_placeholder(found["rest"]), long=True)
 
 
@@ -248,7 +258,7 @@ SECRETS = (
     Shape("token", ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "api.telegram.org/bot"), re.compile(r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)(?P<value>[\w/@:%.+-]{20,300}+)"), _has_drawn, long=True),
     Shape("secret", ("AKIA", "ASIA"), re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'\s,:;|]{1,5}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"), _has_drawn, long=True),
     *(_vendor(prefix, rest) for prefix, rest in _VENDORS),
-    Shape("token", ("sk-",), re.compile(r"(?<![\w-])sk-(?:[a-z0-9]{2,8}-){0,3}[A-Za-z0-9_]{16,300}+[\w-]*"), _has_drawn, long=True),
+    Shape("token", ("sk-",), re.compile(rf"(?<!-){_BEGINS}sk-(?:[a-z0-9]{{2,8}}-){{0,3}}[A-Za-z0-9_]{{16,300}}+[\w-]*"), _has_drawn, long=True),
     Shape("token", ("pat",), re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"), long=True),
     Shape("token", ("MT", "MD", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), re.compile(r"(?<![\w.-])[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?![\w.-])"), _has_drawn, long=True),
     Shape("token", (), re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}\b"), hints=("-us",), long=True),

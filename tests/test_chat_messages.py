@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transcripts import ANTHROPIC, OPENAI, only, read, tools, turns, written
 
+from experience import SqliteStore
 from experience.importers.anthropic import FORMAT as ANTHROPICS
 from experience.importers.chat import turn_of
+from experience.importers.importing import import_paths
 from experience.importers.openai import FORMAT as OPENAIS
 from experience.importers.turns import session_of
 
@@ -63,13 +65,42 @@ def test_a_conversation_that_grew_keeps_its_name_and_another_run_of_it_has_its_o
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_two_runs_that_begin_alike_are_two_in_one_file_and_a_copy_is_none(tmp_path):
-    other = copy.deepcopy(OPENAI)
-    other["messages"][-1]["content"] = "Until tomorrow."
+def conversation(*said):
+    return {
+        "messages": [
+            {"role": role, "content": text} for role, text in zip(("user", "assistant") * 9, said, strict=False)
+        ]
+    }
 
-    sessions, _ = read(OPENAIS, written(tmp_path, [OPENAI, other, OPENAI], "a.jsonl"))
 
-    assert sessions[0].id == sessions[2].id != sessions[1].id
+HELLO = ("hi", "Hello! How can I help?")
+
+
+def outcomes(store):
+    return sorted(record.episode.outcome for record in store.records())
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_conversations_that_begin_alike_and_go_on_differently_are_different_runs(tmp_path, apart):
+    one, other = conversation(*HELLO, "Book it", "Booked."), conversation(*HELLO, "Cancel it", "Cancelled.")
+    if apart:
+        paths = [written(tmp_path, one, "one.json"), written(tmp_path, other, "other.json")]
+    else:
+        paths = [written(tmp_path, [one, other, one], "both.jsonl")]
+    with SqliteStore(tmp_path / "runs.db") as store:
+        assert import_paths(store, paths).new == 2
+        assert outcomes(store) == ["Booked.", "Cancelled."]
+        assert import_paths(store, list(reversed(paths))).new == 0
+
+
+def test_each_of_two_conversations_that_begin_alike_keeps_its_name_as_it_grows(tmp_path):
+    one, other = conversation(*HELLO, "Book it", "Booked."), conversation(*HELLO, "Cancel it", "Cancelled.")
+    longer = conversation(*HELLO, "Cancel it", "Cancelled.", "And tell Ada", "Told.")
+    with SqliteStore(tmp_path / "runs.db") as store:
+        import_paths(store, [written(tmp_path, [one, other], "both.jsonl")])
+        report = import_paths(store, [written(tmp_path, [longer, one], "both.jsonl")])
+        assert (report.new, report.grown, report.known) == (0, 1, 1)
+        assert outcomes(store) == ["Booked.", "Told."]
 
 
 def test_calls_of_the_old_interface_are_answered_by_name(tmp_path):

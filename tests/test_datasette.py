@@ -173,3 +173,16 @@ def test_the_command_writes_metadata_for_the_file_and_warns(full, tmp_path):
     assert "every namespace" in done.stderr
     for recorded in ("deploy the", "bread", "Node", "scout", "prod", "Build it"):
         assert recorded not in full_text
+
+
+@needs_datasette
+def test_counts_leave_out_what_a_run_was_before_it_grew(tmp_path):
+    path = tmp_path / "runs.db"
+    with SqliteStore(path) as store:
+        told = {"tools": ("sh",), "skills": ("ship",), "run_id": "r1"}
+        store.record(Episode("Ship it", "No", success=False, **told))
+        store.record(Episode("Ship it", "Yes", success=True, **told), supersede=True)
+
+    for name in ("failures-by-tool", "skills"):
+        [row] = rows(path, name)
+        assert (row["runs"], row["failed"], row["worked"]) == (1, 0, 1)

@@ -424,3 +424,16 @@ def test_paths_with_blanks_and_quotes_are_quoted_for_the_shell(project, monkeypa
     assert words[words.index("--namespace") + 1] == "a; b"
     assert words[words.index("--backend") + 1] == "keyword"
     assert words[-4:] == ["hook", "session-start", "||", "true"]
+
+
+def test_settings_are_the_users_or_a_named_file_not_both(project):
+    refused = command("install", "claude-code", "--user", "--settings", "x.json", code=2)
+    assert "not both" in refused.stderr
+    assert not (project / "x.json").exists()
+
+
+def test_the_users_hooks_go_whatever_stands_in_a_projects_servers(project):
+    command("install", "claude-code", "--user")
+    (project / ".mcp.json").write_text("no JSON")
+    command("uninstall", "claude-code", "--user")
+    assert (project / ".mcp.json").read_text() == "no JSON"

@@ -1,5 +1,6 @@
 """What comes in, from which files, how often, and what the report says of all of it."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -7,6 +8,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -785,3 +787,76 @@ def test_every_answer_of_a_label_command_is_counted_however_many_kinds_there_are
         report = importer.tally.report()
 
     assert sum(report.judged.values()) == 230
+
+
+def test_a_label_command_judges_the_longest_account_alone_in_whatever_order(tmp_path):
+    whole = user("Do it") + "\n" + agent("Half") + "\n" + user("Go on") + "\n" + agent("THE END") + "\n"
+    for number, order in enumerate((("a", "b"), ("b", "a"))):
+        (tmp_path / f"{order[0]}{number}.jsonl").write_text(
+            whole if order[0] == "a" else "".join(whole.splitlines(True)[:2])
+        )
+        (tmp_path / f"{order[1]}{number}.jsonl").write_text(
+            whole if order[1] == "a" else "".join(whole.splitlines(True)[:2])
+        )
+        files = [tmp_path / f"{name}{number}.jsonl" for name in order]
+        asked = []
+
+        def judge(episode, asked=asked):
+            asked.append(episode.outcome)
+            return Verdict("THE END" in episode.outcome, "read")
+
+        with SqliteStore(tmp_path / f"{number}.db") as store:
+            for _ in range(2):
+                importer = Importer(store, judge=judge)
+                importer.take(list(files_in(files)))
+            [record] = store.records()
+            assert [(label.value, label.evidence) for label in store.labels(record.id)] == [(True, "read")]
+        assert [("THE END" in outcome) for outcome in asked] == [True]
+
+
+def test_our_own_lines_met_in_a_folder_are_a_strangers(tmp_path):
+    line = {"situation": f"Deploy {SECRET}", "tools": [], "outcome": "x"}
+    ours = {
+        "uid": "u1",
+        "id": 7,
+        "recorded_at": "2024-01-01T00:00:00Z",
+        "labels": [{"value": True, "class": "human", "by": "boss", "evidence": "", "at": "2024-01-01T00:00:00Z"}],
+    }
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text(json.dumps({**line, "hardwon": ours}) + "\n")
+    with SqliteStore(tmp_path / "met.db") as store:
+        import_paths(store, [tmp_path / "in"])
+        [record] = store.records()
+        assert (record.label, SECRET in record.episode.situation) == (None, False)
+    with SqliteStore(tmp_path / "named.db") as store:
+        import_paths(store, [tmp_path / "in" / "a.jsonl"])
+        [record] = store.records()
+        assert (record.label.by, SECRET in record.episode.situation) == ("boss", True)
+
+
+def test_folders_nested_deeper_than_calls_and_paths_too_long_do_not_stop_an_import(tmp_path):
+    (tmp_path / "good.jsonl").write_text(user("Do it") + "\n")
+    with contextlib.chdir(tmp_path):
+        for name in [*["a"] * 1_200, *["b" * 200] * 30]:
+            Path(name).mkdir()
+            os.chdir(name)
+    with SqliteStore(":memory:") as store:
+        report = import_paths(store, [tmp_path])
+    assert report.new == 1
+    assert any("too long" in one.reason for one in report.unread)
+
+
+def test_a_pipe_that_is_named_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with SqliteStore(":memory:") as store:
+        report = import_paths(store, [tmp_path / "pipe"])
+    assert [one.reason for one in report.unread] == ["it is no file: a pipe, a socket or a device"]
+
+
+def test_a_report_is_without_secrets_and_without_lines_that_a_transcript_forged(tmp_path):
+    (tmp_path / "s.jsonl").write_text(
+        user("Do it") + "\n" + json.dumps({"type": f"x {SECRET[:30]}\nFAKE: 9 new", "sessionId": "s1"}) + "\n"
+    )
+    result = CliRunner().invoke(main, ["--db", str(tmp_path / "runs.db"), "import", str(tmp_path / "s.jsonl")])
+    assert SECRET[8:20] not in result.output
+    assert not any(line.startswith("FAKE") for line in result.output.splitlines())

@@ -9,6 +9,7 @@ from corpus_of_secrets import HITS, MISSES, MIX, PW
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experience import masking
 from experience.masking import distinct, masked, plausible
 from experience.shapes import is_telling
 
@@ -117,3 +118,49 @@ def test_nothing_in_real_runs_is_taken_for_a_secret():
 
     assert len(found) > 1000
     assert sum(one.total() for one in found) == 0
+
+
+TOKENS = (
+    "ghp" + "_" + "a1B2" * 9,
+    "sk-" + "proj-" + "a1B2" * 12,
+    "AKI" + "A" + "Q3T7" * 4,
+    "hf" + "_" + "a1B2" * 9,
+    "ey" + "J" + "a1B2" * 5 + "." + "c3D4" * 5 + "." + "e5F6" * 5,
+)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "x\\n",
+        "\\t",
+        "\\u003d",
+        "\\x3d",
+        "=3D",
+        "%3D",
+        "%20",
+        "\x1b[32m",
+        "\x1b[1;32m",
+        "\\x1b[0m",
+        "\u00e9",
+        "\u4ee4\u724c",
+    ],
+)
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_is_found_behind_an_escape_a_colour_or_a_letter_of_another_script(before, token):
+    text, found = masked(f"stdout: {before}{token} end", personal=False)
+    assert token[8:] not in text
+    assert sum(found.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["Private-Lines: 1\n", "Abc: -----BEGIN PRIVATE KEY-----\n", "-----BEGIN OPENSSH PRIVATE KEY-----\\n"]
+)
+def test_what_begins_like_a_key_again_and_again_is_looked_at_once(line, monkeypatch):
+    looked = []
+    found_in = masking._found
+    monkeypatch.setattr(
+        masking, "_found", lambda text, shape: (looked.append(one) or one for one in found_in(text, shape))
+    )
+    masked(line * 3_000, personal=False)
+    assert len(looked) < 100

@@ -652,6 +652,7 @@ def test_a_token_that_could_not_be_kept_or_sent_is_refused(tmp_path, token):
 def test_a_name_that_clients_use_is_taken_with_any_port_given_or_the_servers():
     assert allowed_hosts("127.0.0.1", 80) == ["127.0.0.1:80", "localhost:80"]
     assert allowed_hosts("::1", 80) == ["[::1]:80", "localhost:80"]
+    assert allowed_hosts("0.0.0.0", 80) == ["0.0.0.0:80", "localhost:80", "127.0.0.1:80"]
     assert set(allowed_hosts("10.0.0.1", 80, ["box", "box:443"])) == {"10.0.0.1:80", "box:80", "box:443", "box"}
 
 
@@ -697,3 +698,11 @@ def test_tools_run_beside_one_another_off_the_event_loop(memory):
     anyio.run(drive)
     assert ran
     assert threading.get_ident() not in ran
+
+
+@pytest.mark.parametrize(
+    "option", [("--host", "127.0.0.1"), ("--port", "99"), ("--allow-host", "box"), ("--token-file", "x")]
+)
+def test_what_belongs_to_a_port_is_refused_without_one(path, option):
+    done = CliRunner().invoke(main, ["--db", str(path), "mcp", *option])
+    assert (done.exit_code, f"{option[0]} would do nothing without --http" in done.output) == (2, True)

@@ -230,7 +230,11 @@ def written(path: str) -> Iterator[IO[bytes]]:
 @contextmanager
 def placed(path: str) -> Iterator[Path]:
     """A fresh file to fill, its owner's alone, which stands at `path` once that is done; not at all when it fails."""
-    descriptor, name = mkstemp(dir=Path(path).parent, prefix=".experience-")
+    try:
+        descriptor, name = mkstemp(dir=Path(path).parent, prefix=".experience-")
+    except OSError as error:
+        error.filename = path  # what was asked for, not what stands in for it meanwhile
+        raise
     os.close(descriptor)
     temporary = Path(name)
     try:

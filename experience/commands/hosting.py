@@ -82,11 +82,12 @@ def uninstall() -> None:
 def uninstall_claude_code(scope: str, settings: Path | None, *, dry_run: bool) -> None:
     """Take our hooks out of Claude Code's settings, and our server out of .mcp.json. Nothing else changes."""
     path, servers = _settings_path(scope, settings), Path(".mcp.json")
-    changes = [
-        _planned(path, lambda text: None if text is None else claude_code.without_hooks(text, str(path))),
-        _planned(servers, lambda text: None if text is None else claude_code.without_server(text, str(servers))),
-    ]
-    _carry_out(changes[:1] if scope == "user" else changes, dry_run=dry_run)
+    changes = [_planned(path, lambda text: None if text is None else claude_code.without_hooks(text, str(path)))]
+    if scope == "project":
+        changes.append(
+            _planned(servers, lambda text: None if text is None else claude_code.without_server(text, str(servers)))
+        )
+    _carry_out(changes, dry_run=dry_run)
 
 
 @click.group()
@@ -162,6 +163,8 @@ def _command(settings: Settings) -> list[str]:
 
 def _settings_path(scope: str, named: Path | None) -> Path:
     if named is not None:
+        if scope == "user":
+            raise click.UsageError("say --user or --settings, not both")
         return named
     return (Path.home() if scope == "user" else Path()) / ".claude" / "settings.json"
 

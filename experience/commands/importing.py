@@ -178,14 +178,14 @@ def _tell(report: "Report", names: Mapping[str, str]) -> None:
     if report.bad_count:
         _tell_bad(report, names)
     for bad in report.unread:
-        remark(f"{names.get(bad.path, bad.path)}: not read: {bad.reason}")
+        remark(f"{_on_one_line(names.get(bad.path, bad.path))}: not read: {bad.reason}")
 
 
 def _tell_bad(report: "Report", names: Mapping[str, str]) -> None:
     remark(f"{count(report.bad_count, 'piece')} left out:")
     for one in report.bad:
         place = "" if one.line is None else f", line {one.line}"
-        remark(f"  {names.get(one.path, one.path)}{place}: {one.reason}")
+        remark(f"  {_on_one_line(names.get(one.path, one.path))}{place}: {one.reason}")
     if report.bad_count > len(report.bad):
         remark(f"  and {report.bad_count - len(report.bad)} more")
 
@@ -194,7 +194,7 @@ def _tell_own(one: "OwnFile", path: str) -> None:
     parts = [f"{one.new} new", f"{one.known} known already", f"{count(len(one.bad), 'bad line')} left out"]
     if one.stripped:
         parts.append(f"{count(one.stripped, 'recalled block')} taken out")
-    remark(f"{path}: {', '.join(parts)}")
+    remark(f"{_on_one_line(path)}: {', '.join(parts)}")
     for guess in one.guesses:
         remark(f"  guessed: {guess}")
 
@@ -204,6 +204,10 @@ def _tell_counts(counts: Mapping[str, int]) -> None:
         remark(f"  {number} {what}")
     if len(counts) > _SHOWN:
         remark(f"  and {len(counts) - _SHOWN} more kinds")
+
+
+def _on_one_line(path: str) -> str:
+    return path.replace("\r", "\\r").replace("\n", "\\n")
 
 
 def _parts(counts: Mapping[str, int]) -> str:

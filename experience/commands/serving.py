@@ -2,9 +2,11 @@
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from experience.commands.common import Settings, remark
 from experience.errors import InvalidInput
@@ -46,29 +48,40 @@ from experience.protocols import LABEL_CLASSES
     metavar="NAME",
     help="Whose learnings are told and proposed.  [default: every agent's]",
 )
-@click.pass_obj
+@click.pass_context
 def mcp(
-    settings: Settings, /, http: bool, host: str, port: int, token_file: Path | None, names: tuple[str, ...], trust: str, agent: str
+    ctx: click.Context, /, http: bool, host: str, port: int, token_file: Path | None, names: tuple[str, ...], trust: str, agent: str
 ) -> None:  # fmt: skip
     """Serve the store to agents over the Model Context Protocol, until the client hangs up or you interrupt it."""
     from experience.memory import Memory
     from experience.serving import running
     from experience.serving.server import make_server
 
-    if not http and (token_file is not None or names):
-        raise click.UsageError("--token-file and --allow-host go with --http")
+    if not http:
+        _refuse(ctx, "host", "port", "token_file", "names")
     token = running.read_token(token_file, os.environ.get("EXPERIENCE_MCP_TOKEN") or None) if http else None
     if http:
         running.may_listen(host, token)
+    settings: Settings = ctx.obj
     with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
         server = make_server(memory, trust=trust, agent=agent)
-        if not http:
-            running.run_stdio(server, memory)
-            return
-        with _listening(host, port) as listening:
-            shown = f"[{host}]" if ":" in host else host
-            remark(f"serving http://{shown}:{listening.getsockname()[1]}/mcp")
-            running.run_http(server, memory, listening, token=token, names=names)
+        with suppress(KeyboardInterrupt):  # which is how one ends it
+            if not http:
+                running.run_stdio(server, memory)
+                return
+            with _listening(host, port) as listening:
+                bound, free = listening.getsockname()[:2]
+                remark(f"serving http://{f'[{host}]' if ':' in host else host}:{free}/mcp")
+                remark(f"for clients that call it {', '.join(running.allowed_hosts(bound, free, names))}")
+                running.run_http(server, memory, listening, token=token, names=names)
+
+
+def _refuse(ctx: click.Context, *names: str) -> None:
+    """Options of HTTP that somebody gave without it."""
+    given = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    options = [one.opts[0] for one in ctx.command.params if one.name in given]
+    if options:
+        raise click.UsageError(f"{', '.join(options)} would do nothing without --http")
 
 
 def _listening(host: str, port: int) -> socket.socket:

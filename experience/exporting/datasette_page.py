@@ -174,7 +174,7 @@ QUERIES = {
         "How the runs ended that used each tool. That a tool was used does not mean that it is to blame.",
         f"""SELECT n.namespace, n.name AS tool, {_COUNTS}
 FROM names n JOIN episodes e ON e.id = n.episode_id LEFT JOIN verdicts d ON d.episode_id = e.id
-WHERE n.kind = 'tools' AND {_STANDS}
+WHERE n.kind = 'tools' AND {_STANDS} AND {_NEWEST}
 GROUP BY n.namespace, n.name ORDER BY failed DESC, runs DESC, tool LIMIT 200""",
     ),
     "unlabelled-runs": _asked(
@@ -192,7 +192,7 @@ FROM known k
 LEFT JOIN skill_versions v ON v.namespace = k.namespace AND v.name = k.name AND v.number = (
   SELECT max(number) FROM skill_versions WHERE namespace = k.namespace AND name = k.name)
 LEFT JOIN names n ON n.namespace = k.namespace AND n.kind = 'skills' AND n.name = k.name
-LEFT JOIN episodes e ON e.id = n.episode_id AND {_STANDS}
+LEFT JOIN episodes e ON e.id = n.episode_id AND {_STANDS} AND {_NEWEST}
 LEFT JOIN verdicts d ON d.episode_id = e.id
 WHERE :namespace = '' OR k.namespace = :namespace
 GROUP BY k.namespace, k.name ORDER BY failed DESC, runs DESC, skill""",

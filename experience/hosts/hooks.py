@@ -6,6 +6,7 @@ and those of its sub-agents, which lie in a folder of its name.
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from experience.errors import InvalidInput
 from experience.hosts.claude_code import EVENTS
+from experience.importers.claude_code import FORMAT
 from experience.importers.episodes import run_id_of
 from experience.importers.importing import import_paths
 from experience.memory import Memory
@@ -45,14 +47,14 @@ def at_session_start(memory: Memory, said: Mapping[str, Any], command: str) -> d
     `command` is how a shell calls ours, for proposing learnings. What the session is about is not known yet.
     """
     folder = Path(_text(said, "cwd", "") or ".").name
-    told = brief(memory, folder, policy=_policy(_AT_START, command))
+    told = brief(memory, folder, policy=_policy(said, _AT_START, command))
     return _told(memory, said, told, "session-start")
 
 
 def at_prompt(memory: Memory, said: Mapping[str, Any], command: str) -> dict[str, Any] | None:
     """What a session is told of a prompt: similar runs and skills; learnings it was told at its beginning. None for none."""
     prompt = _text(said, "prompt")[:_MOST_ASKED]
-    policy = _policy(_AT_PROMPT, command)
+    policy = _policy(said, _AT_PROMPT, command)
     found = sources_for(
         memory, prompt, "", worked=policy.worked, failed=policy.failed, unknown=policy.unknown, skills=policy.skills
     )
@@ -74,12 +76,15 @@ def _told(memory: Memory, said: Mapping[str, Any], told: Brief, event: str) -> d
     if not told.text:
         return None
     if session := _text(said, "session_id", ""):
-        Receipts(memory.store).add(run_id_of("claude_code", session), told)
+        Receipts(memory.store).add(run_id_of(FORMAT.name, session), told)
     return {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": told.text}}
 
 
-def _policy(budget: int, command: str) -> BriefPolicy:
-    return BriefPolicy(budget, learn_tool=f"{command} learn propose", correct_tool=f"{command} learn correct")
+def _policy(said: Mapping[str, Any], budget: int, command: str) -> BriefPolicy:
+    session = _text(said, "session_id", "")
+    of_run = f" --run-id {shlex.quote(run_id_of(FORMAT.name, session))}" if session else ""
+    propose = f"{command} learn propose 'SENTENCE' --impact medium{of_run}"
+    return BriefPolicy(budget, learn_tool=propose, correct_tool=f"{command} learn correct NUMBER 'SENTENCE'{of_run}")
 
 
 def _text(said: Mapping[str, Any], key: str, default: str | None = None) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from experience.episode import Cost
 from experience.importers.chat import is_item, is_message, turn_of
 from experience.importers.documents import documents
-from experience.importers.lenient import count, digest, fields, finite, items, known, moment, text, total, words
-from experience.importers.session import Session, Trouble
+from experience.importers.lenient import count, digest, fields, finite, items, known, moment, text, total
+from experience.importers.session import COURSE_STEP, COURSE_TURNS, Session, Trouble
 from experience.importers.source import Source
 from experience.importers.turns import session_of
 from experience.importers.verdicts import of_reward
@@ -68,7 +68,6 @@ def _said(message: Any) -> tuple[str, str]:
 def sessions(source: Source) -> Iterator[Session | Trouble]:
     """Reads a file; a recorded request that goes on from the one before it is the same session."""
     waiting: Conversation | None = None
-    seen: dict[str, str] = {}
     loose: list[Any] = []
     for document in documents(source):
         if isinstance(document, Trouble):
@@ -84,11 +83,11 @@ def sessions(source: Source) -> Iterator[Session | Trouble]:
                 waiting = replace(found, reply=waiting.reply, tokens=total((waiting.tokens, found.tokens)))
             else:
                 if waiting:
-                    yield _session(waiting, seen)
+                    yield _session(waiting)
                 waiting = found
     for last in (waiting, Conversation(loose) if loose else None):
         if last:
-            yield _session(last, seen)
+            yield _session(last)
 
 
 def _found_in(value: Any) -> Iterator[Conversation | str]:
@@ -131,17 +130,15 @@ def _replied(response: dict[str, Any]) -> Iterator[Any]:
         yield response
 
 
-def _session(conversation: Conversation, seen: dict[str, str]) -> Session:
+def _session(conversation: Conversation) -> Session:
     around = conversation.around
     opening = [conversation.reply] if conversation.reply else conversation.opening
     names = [f"{key}={around[key]}" for key in _NAMES if isinstance(around.get(key), str | int)]
-    whole = digest(*(words(fields(one).get("content")) for one in conversation.messages))
-    id = digest(*names, *opening)
-    if seen.setdefault(id, whole) != whole:
-        id = f"{id}-{whole[:8]}"
+    turns = list(map(turn_of, conversation.messages))
+    course = "".join(digest(turn.who, turn.text)[:COURSE_STEP] for turn in turns[:COURSE_TURNS])
     made = session_of(
-        id,
-        map(turn_of, conversation.messages),
+        digest(*names, *opening),
+        turns,
         finding=of_reward(around.get("reward")),
         started_at=moment(around.get("created_at")) or moment(around.get("timestamp")),
         cost=lambda steps: Cost(steps=steps, tokens=conversation.tokens),
@@ -152,6 +149,7 @@ def _session(conversation: Conversation, seen: dict[str, str]) -> Session:
                 (str(around[key])[:200] for key in _NAMES if isinstance(around.get(key), str | int)), ""
             ),
             trial=count(around.get("trial")),
+            course=course,
         ),
     )
     return made if items(conversation.messages) else replace(made, id=digest(*names, "empty"))

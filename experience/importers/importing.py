@@ -146,7 +146,8 @@ class Importer:
         path = str(file.path)
         self._inflow.flush()  # in the order in which they come
         try:
-            done, troubles = import_own(self._store, source, masking=self._masking, **self._own)
+            how: OwnOptions = self._own if file.named else {**self._own, "foreign": True}  # nobody vouched for it
+            done, troubles = import_own(self._store, source, masking=self._masking, **how)
         except InvalidEpisode as error:
             raise InvalidEpisode(f"{path}: {error}") from error
         except InvalidInput as error:

@@ -6,7 +6,7 @@ nothing but what reading it raises.
 
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from experience.errors import InvalidInput
 from experience.importers.documents import Document, documents
@@ -56,10 +56,7 @@ def format_named(name: str) -> Format:
     """The format of this name, not OWN. Raises InvalidInput."""
     if name not in _HOMES:
         raise InvalidInput(f"there is no format {name!r}; there are {', '.join((AUTO, *NAMES))}")
-    found = import_module(_HOMES[name]).FORMAT
-    if not isinstance(found, Format):
-        raise TypeError(f"{_HOMES[name]}.FORMAT is {type(found).__name__}; it needs a Format")
-    return found
+    return cast("Format", import_module(_HOMES[name]).FORMAT)
 
 
 def recognised(source: Source) -> Format | str | Unknown:

@@ -5,7 +5,9 @@ however often and in whatever order they come. An episode is masked while it is 
 half of a secret is left behind.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from experience.admission import Newcomer, admit_all, prepare, taken
@@ -16,7 +18,7 @@ from experience.hygiene import MASKING, Masking
 from experience.importers.episodes import TURNS, episode_of, lost, shortened, storable
 from experience.importers.labelling import Judge
 from experience.importers.report import NOBODY, Tally
-from experience.importers.session import Session, Trouble, counted, without_texts
+from experience.importers.session import COURSE, COURSE_STEP, Session, Trouble, counted, without_texts
 from experience.protocols import Label, Record
 from experience.store import SqliteStore
 from experience.tell.shorten import Strategy, shorten
@@ -95,7 +97,7 @@ class Inflow:
         if not self._waiting:
             return
         # The user's command takes its time, and nobody is to wait for the file meanwhile.
-        waiting = [self._judged(one) for one in self._waiting]
+        waiting = self._judged(self._told_apart(self._waiting))
         fates: list[str] = []
         troubles: list[tuple[str, Trouble]] = []
         with self._store.write() as db:
@@ -125,15 +127,49 @@ class Inflow:
     def _evidence(self, text: str) -> str:
         return shorten(self._masking.text(storable(text)), Strategy.HEAD, _EVIDENCE).text
 
-    def _judged(self, one: _Waiting) -> _Waiting:
-        """With what the user's command says, where the session is new or has grown."""
-        if self._judge is None or self._fate(one.new.episode, self._newest(one.new)) not in {"new", "grown"}:
+    def _told_apart(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
+        """With a name of its own for each that begins as another of its name and goes on differently."""
+        courses: dict[str, str] = {}
+        apart: list[_Waiting] = []
+        for given in waiting:
+            one = given
+            while (at := _parting(_course(one.new.episode), self._course_of(one, courses))) is not None:
+                one = self._renamed(one, at)
+            name, course = str(one.new.episode.run_id), _course(one.new.episode)
+            courses[name] = max(course, courses.get(name, ""), key=len)
+            apart.append(one)
+        return apart
+
+    def _course_of(self, one: _Waiting, courses: dict[str, str]) -> str:
+        known = courses.get(str(one.new.episode.run_id))
+        before = self._newest(one.new) if known is None and _course(one.new.episode) else None
+        return known or ("" if before is None else _course(before.episode))
+
+    def _renamed(self, one: _Waiting, at: int) -> _Waiting:
+        episode = one.new.episode
+        course = hashlib.sha256(_course(episode)[:at].encode()).hexdigest()
+        named = replace(episode, run_id=f"{episode.run_id}-{course[:8]}")
+        return one._replace(new=prepare(self._store.namespace, named, None, self._store.now(), None, labels=one.labels))
+
+    def _judged(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
+        """With what the user's command says of the longest account of each session that is new or has grown."""
+        if self._judge is None:
+            return list(waiting)
+        longest: dict[str | None, int] = {}
+        for number, one in enumerate(waiting):
+            there = longest.setdefault(one.new.episode.run_id, number)
+            if one.new.episode.meta[TURNS] > waiting[there].new.episode.meta[TURNS]:
+                longest[one.new.episode.run_id] = number
+        chosen = set(longest.values())
+        return [self._with_verdict(self._judge, one) if at in chosen else one for at, one in enumerate(waiting)]
+
+    def _with_verdict(self, judge: Judge, one: _Waiting) -> _Waiting:
+        if self._fate(one.new.episode, self._newest(one.new)) not in {"new", "grown"}:
             return one
-        verdict = self._judge(one.new.episode)
+        verdict = judge(one.new.episode)
         evidence = self._evidence(verdict.evidence)
-        counted(
-            self._tally.judged, {True: "worked", False: "failed", None: f"nothing: {evidence}"}[verdict.success], _SAID
-        )
+        said = {True: "worked", False: "failed", None: f"nothing: {evidence}"}[verdict.success]
+        counted(self._tally.judged, said, _SAID)
         if verdict.success is None:
             return one
         label = Label(0, verdict.success, "verifier", "label command", evidence, self._store.now())
@@ -162,7 +198,8 @@ class Inflow:
             reason = f"run_id {episode.run_id} is an episode that no import has written; --supersede lets this one take its place"
             troubles.append((one.path, Trouble(None, reason)))
         elif fate == "known" and before is not None:
-            self._add_missing(before, one.labels)
+            if episode.meta[TURNS] == before.episode.meta.get(TURNS):  # a shorter account knows less of how it ended
+                self._add_missing(before, one.labels)
         else:
             self._store.add(episode, supersede=True, labels=one.labels)
         return fate
@@ -173,6 +210,19 @@ class Inflow:
             said = {(old.value, old.kind, old.by, old.evidence) for old in self._store.labels(known.id)}
             if (label.value, label.kind, label.by, label.evidence) not in said:
                 self._store.add_label(known.id, label.value, label.kind, label.by, label.evidence)
+
+
+def _course(episode: Episode) -> str:
+    course = episode.meta.get(COURSE, "")
+    return course if isinstance(course, str) else ""
+
+
+def _parting(one: str, other: str) -> int | None:
+    """Up to where the courses of two sessions have to be read to see that they differ; None where one is the other's beginning."""
+    for at in range(0, min(len(one), len(other)), COURSE_STEP):
+        if one[at : at + COURSE_STEP] != other[at : at + COURSE_STEP]:
+            return at + COURSE_STEP
+    return None
 
 
 def _differs(one: Episode, other: Episode) -> bool:

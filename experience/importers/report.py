@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from experience.importers.session import Leftover, Session, Trouble, counted
+from experience.masking import masked
 
 SHOWN = 20
 """Lines that are named; the rest are counted."""
@@ -137,23 +138,23 @@ class Tally:
         """Count something that was left out, and name it while there are few."""
         self.bad_count += 1
         if len(self.bad) < SHOWN:
-            self.bad.append(Bad(path, trouble.line, trouble.reason))
+            self.bad.append(Bad(path, trouble.line, told(trouble.reason)))
 
     def report(self) -> Report:
         """What was counted so far."""
         return Report(
             files=dict(self.files),
             skipped=dict(self.skipped),
-            unread=tuple(self.unread),
+            unread=tuple(one._replace(reason=told(one.reason)) for one in self.unread),
             new=self.fates["new"],
             known=self.fates["known"],
             grown=self.fates["grown"],
             kept=self.kept,
-            dropped=dict(self.dropped.most_common()),
+            dropped=_told(self.dropped),
             bad=tuple(self.bad),
             bad_count=self.bad_count,
             labels=dict(self.labels),
-            judged=dict(self.judged),
+            judged=_told(self.judged),
             masked=dict(self.masked),
             from_agent=self.from_agent,
             shortened=self.shortened["texts"],
@@ -161,3 +162,16 @@ class Tally:
             echoes=self.echoes,
             own=tuple(self.own),
         )
+
+
+def told(text: str) -> str:
+    """What a transcript or a command calls something, as a report may hold it: without secrets, on one line."""
+    bare, _ = masked(text, personal=False)
+    return bare.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _told(counts: Counter[str]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for reason, number in counts.most_common():
+        found[told(reason)] += number
+    return dict(found)

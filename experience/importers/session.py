@@ -23,6 +23,9 @@ LATER_LISTED = 20
 """Requests after the first that a session lists."""
 LATER_READ = 4_000
 """Characters of each of them, of which an episode gets the first few: so many that no secret is cut where it is looked for."""
+COURSE, COURSE_STEP, COURSE_TURNS = "course", 4, 400
+"""The key in `meta` under which a format that has to make up names says how a session went on: so many digits of a hash a turn,
+of so many turns. Sessions of one name that go on differently are different sessions."""
 YET_ANOTHER = "of yet another kind"
 """The reason under which turns are counted once there are too many reasons to tell apart."""
 

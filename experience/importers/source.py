@@ -120,6 +120,10 @@ class Source:
             raise InvalidInput(f"not UTF-8: {error.reason} at byte {error.start}") from error
         except RecursionError as error:
             raise InvalidInput("not JSON that can be read: nested too deeply") from error
+        except MemoryError as error:
+            raise InvalidInput(
+                "it is one JSON document that this machine has no memory for; write it as lines"
+            ) from error
         except ValueError as error:
             raise InvalidInput(_no_json(error)) from error
 

@@ -15,7 +15,6 @@ from experience.importers.naming import WRAPPED, command_name
 from experience.importers.session import Finding, Format, Session, Trouble
 from experience.importers.source import Source
 from experience.importers.turns import SYSTEM, UNREADABLE, Answer, Called, Turn, session_of
-from experience.importers.verdicts import of_number
 
 DEMONSTRATION = "a demonstration"
 _AROUND = (
@@ -139,7 +138,7 @@ def _reply(step: dict[str, Any]) -> str:
 def _finding(info: dict[str, Any]) -> Finding | None:
     """What a report of the tests says, where an evaluation wrote one into the file."""
     for place, report in (("report", fields(info.get("report"))), ("info", info)):
-        if isinstance(resolved := report.get("resolved"), bool) and of_number(resolved) is not None:
+        if isinstance(resolved := report.get("resolved"), bool):
             return Finding(resolved, "verifier", f"{place}.resolved = {str(resolved).lower()}")
     return None
 

@@ -5,6 +5,7 @@ Each real file once, in an order that does not change, whatever links there are;
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +41,7 @@ def files_in(paths: str | Path | Iterable[str | Path]) -> Iterator[Found | Missi
         if not str(given).strip():
             raise InvalidInput("a path is blank; name a file, a folder or a pattern")
         path = Path(given).expanduser()
-        if path.exists() or path.is_symlink():
+        if os.path.lexists(path):
             yield from _below(path, seen, named=True)
         elif matched := _matched(path):
             for one in matched:
@@ -58,21 +59,35 @@ def _matched(path: Path) -> list[str]:
     return sorted(glob.glob(str(path), recursive=True)) if is_pattern(path) else []  # noqa: PTH207 (Path.glob wants a root)
 
 
-def _below(path: Path, seen: set[tuple[int, int]], *, named: bool) -> Iterator[Found | Missing]:
+def _below(top: Path, seen: set[tuple[int, int]], *, named: bool) -> Iterator[Found | Missing]:
+    """A file, or those of a folder, from a list of what is still to be looked at, since folders may be nested deeply."""
+    waiting = [(top, named)]
+    while waiting:
+        path, is_top = waiting.pop()
+        try:
+            about = path.stat()
+            if (real := (about.st_dev, about.st_ino)) in seen:
+                continue
+            inside = sorted(os.listdir(path), reverse=True) if stat.S_ISDIR(about.st_mode) else None  # noqa: PTH208 (names are all that is needed)
+        except (
+            OSError
+        ) as error:  # a link that leads nowhere or to itself, a folder that is closed to us, too long a path
+            if is_top or not os.path.islink(path):  # noqa: PTH114 (False where it cannot be told)
+                yield Missing(str(path), error.strerror or str(error))
+            continue
+        seen.add(real)
+        if inside is not None:
+            waiting += [
+                (path / name, False) for name in inside if not (name.startswith(".") and _is_folder(path / name))
+            ]
+        elif stat.S_ISREG(about.st_mode):
+            yield Found(path, is_top)
+        elif is_top:
+            yield Missing(str(path), "it is no file: a pipe, a socket or a device")
+
+
+def _is_folder(path: Path) -> bool:
     try:
-        about = path.stat()
-        if (real := (about.st_dev, about.st_ino)) in seen:
-            return
-        inside = sorted(os.listdir(path)) if path.is_dir() else None  # noqa: PTH208 (names are all that is needed)
-    except OSError as error:  # a link that leads nowhere or to itself, a folder that is closed to us
-        if named or path.is_dir():
-            yield Missing(str(path), error.strerror or str(error))
-        return
-    seen.add(real)
-    if inside is None:
-        if named or path.is_file():  # what else lies in a folder is a pipe or a device
-            yield Found(path, named)
-        return
-    for name in inside:
-        if not (name.startswith(".") and (path / name).is_dir()):
-            yield from _below(path / name, seen, named=False)
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False

@@ -12,7 +12,6 @@ from experience.errors import InvalidInput
 from experience.importers.importing import Importer
 from experience.importers.report import Report
 from experience.importers.walking import Found, Missing, files_in
-from experience.protocols import Progress
 
 _LONGEST_WAIT = 24 * 60 * 60
 _IMPATIENT = 10  # rounds after which a file that never rests is read all the same
@@ -30,7 +29,6 @@ def watch_paths(
     interval: float = 5.0,
     once: bool = False,
     sleep: Callable[[float], None] | None = None,
-    progress: Progress | None = None,
     on_round: Callable[[Report], None] | None = None,
 ) -> None:
     """Import what is there, and every `interval` seconds what has grown since and has then rested for one interval.
@@ -47,7 +45,7 @@ def watch_paths(
         found = list(files_in(paths))
         files = [one for one in found if isinstance(one, Found)]
         if due := watched.due(files):
-            importer.take(due, progress)
+            importer.take(due)
             if on_round:
                 on_round(importer.tally.report())
         if once:

@@ -28,6 +28,7 @@ LARGEST_BODY = 2**20
 SHORTEST_TOKEN = 16
 """Characters of a token."""
 
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (only compared with)
 _PATIENCE = 5  # seconds for answers that are being given when the server ends
 
 _log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def run_http(
 ) -> None:
     """Serve any number of clients at a socket that is bound already, until interrupted.
 
-    Of Host headers those of the socket's own address are taken, for a loopback one also localhost, and `names`
+    Of Host headers those of the socket's own address are taken, for a loopback one also localhost, for 0.0.0.0 the loopback's, and `names`
     (NAME or NAME:PORT). Raises InvalidInput as `may_listen`.
     """
     import uvicorn
@@ -108,6 +109,8 @@ def allowed_hosts(host: str, port: int, names: Sequence[str] = ()) -> list[str]:
     """What a Host header may say to a server that listens there."""
     own = f"[{host}]" if ":" in host else host
     here = [own, *(["localhost"] if is_loopback(host) else [])]
+    if host in _EVERYWHERE:  # every address of the machine, so those of the loopback too
+        here += ["localhost", "127.0.0.1", *(["[::1]"] if ":" in host else [])]
     return [*(f"{one}:{port}" for one in here), *(one if ":" in one else f"{one}:{port}" for one in names), *names]
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from experience import printing, recalled
 from experience.caps import capped
 from experience.episode import Cost, Episode
-from experience.errors import InvalidInput, NotFound
+from experience.errors import InvalidInput, NotFound, shown
 from experience.learn.learnings import Learnings
 from experience.learn.library import SkillLibrary
 from experience.learn.versions import RETIRED
@@ -43,11 +43,11 @@ from experience.tell.receipts import Receipts
 
 _MOST_RECENT = 20  # runs that experience://episodes/recent tells of
 _LONGEST_NAME = 100  # characters of a client's name
+_LONGEST_ID = 19  # digits that no id has
 
 Situation = Annotated[
     str, Field(description="What the run is asked to do, in the words it was asked in.", min_length=1)
 ]
-RunId = Annotated[str, Field(description="The run's own name; the one that get_brief gave, if it was asked.")]
 Names = tuple[str, ...]
 
 
@@ -179,9 +179,9 @@ class Tools:
 
     def episode(self, id: str) -> str:
         """A recorded run with all that was said of it, as JSON. Raises NotFound, InvalidInput."""
-        if not (id.isascii() and id.isdecimal()):
-            raise InvalidInput(f"the episode is {id!r}; it needs the number that a run was recorded as")
-        number = int(id[:19])
+        if not (id.isascii() and id.isdecimal() and len(id) < _LONGEST_ID):
+            raise InvalidInput(f"the episode is {shown(id)}; it needs the number that a run was recorded as")
+        number = int(id)
         labels = [printing.label_json(label) for label in self.memory.labels(number)]
         return _json({**printing.record_json(self.memory.get(number)), "labels": labels})
 
