@@ -135,14 +135,6 @@ MASKING = Masking()
 """Secrets are masked, personal values are not."""
 
 
-def cleaned(episode: Episode, *, personal: bool = False, scan: str | None = None) -> Cleaned:
-    """The episode as it may be stored: secrets masked in every field, with `personal` personal values too.
-
-    As `Masking(...).episode(episode)`. Raises InvalidInput, MissingPackage.
-    """
-    return Masking(personal=personal, scan=scan).episode(episode)
-
-
 def _put(into: dict[str, Any], key: str, value: Any) -> None:
     """Under a name of its own: two names of which only a secret was different are two still."""
     name, number = key, 1

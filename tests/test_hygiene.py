@@ -16,7 +16,7 @@ from experience import Episode, Learnings, Memory, MissingPackage, Recorder, Run
 from experience.caps import CUT, Bounds, capped
 from experience.cli import main
 from experience.errors import InvalidInput
-from experience.hygiene import MASKED, Masking, cleaned
+from experience.hygiene import MASKED, Masking
 from experience.learn.replies import Unacceptable
 from experience.scanning import _scanner
 from experience.tell.receipts import Receipts
@@ -55,7 +55,7 @@ def full(run_id="r1"):
 
 
 def test_every_field_is_masked_and_counted():
-    clean, counts = cleaned(full(f"run-{TOKEN}"))
+    clean, counts = Masking().episode(full(f"run-{TOKEN}"))
 
     assert [secret for secret in (MIX, PW, TOKEN, "abcdefgh") if secret in json.dumps(clean.to_json())] == []
     assert clean.meta["max_tokens"] == 100
@@ -68,8 +68,8 @@ def test_every_field_is_masked_and_counted():
 def test_what_holds_nothing_is_the_very_same_episode():
     episode = Episode("Refund order 1042", "done", ("refund",), meta={"password": "", "token_count": 12, "ok": True})
 
-    assert cleaned(episode).episode is episode
-    assert not cleaned(episode).masked
+    assert Masking().episode(episode).episode is episode
+    assert not Masking().episode(episode).masked
 
 
 @given(episodes, st.lists(st.sampled_from([*(line for line, _ in HITS), *MISSES]), max_size=3), st.booleans())
@@ -77,21 +77,21 @@ def test_cleaning_what_is_clean_changes_nothing(episode, lines, personal):
     data = episode.to_json()
     data["outcome"] += "\n".join(lines)
     data["meta"] = {**data.get("meta", {}), "api_key": lines, "nested": [{line: line} for line in lines]}
-    once = cleaned(Episode.from_json(data), personal=personal).episode
-    again = cleaned(once, personal=personal)
+    once = Masking(personal=personal).episode(Episode.from_json(data)).episode
+    again = Masking(personal=personal).episode(once)
 
     assert again.episode == once
     assert not again.masked
 
 
 def test_two_names_of_which_only_the_secret_differed_are_two_still():
-    clean = cleaned(Episode("s", "o", meta={TOKEN: 1, TOKEN + "x": 2})).episode
+    clean = Masking().episode(Episode("s", "o", meta={TOKEN: 1, TOKEN + "x": 2})).episode
 
     assert dict(clean.meta) == {"[token]": 1, "[token] (2)": 2, MASKED: {"token": 2}}
 
 
 def test_a_meta_of_the_hosts_own_under_our_key_is_not_lost():
-    clean = cleaned(Episode("s", LINE, meta={MASKED: {"secret": 2}})).episode
+    clean = Masking().episode(Episode("s", LINE, meta={MASKED: {"secret": 2}})).episode
 
     assert clean.meta[MASKED] == {"secret": 3}
 
@@ -99,8 +99,8 @@ def test_a_meta_of_the_hosts_own_under_our_key_is_not_lost():
 def test_personal_values_stay_unless_asked_for():
     episode = Episode("mail ada@example.org", "done")
 
-    assert cleaned(episode).episode is episode
-    assert cleaned(episode, personal=True).episode.situation == "mail [email]"
+    assert Masking().episode(episode).episode is episode
+    assert Masking(personal=True).episode(episode).episode.situation == "mail [email]"
 
 
 def test_what_does_not_go_together_is_refused():
@@ -158,7 +158,7 @@ def test_a_receipt_and_its_run_are_tied_by_a_name_with_a_token_in_it():
 
 def test_the_same_raw_run_again_is_the_same_episode():
     with Memory.open(":memory:", "keyword") as memory:
-        assert memory.record(full()) == memory.record(full()) == memory.record(cleaned(full()).episode)
+        assert memory.record(full()) == memory.record(full()) == memory.record(Masking().episode(full()).episode)
         assert memory.count() == 1
         with pytest.raises(RunConflict):
             memory.record(Episode("Another", f"account with {LINE}", run_id="r1"))
@@ -266,12 +266,12 @@ def test_the_import_command_reports_what_it_masked(tmp_path):
 def test_the_scanner_is_a_second_look():
     line = "Softlayer: sl_api_key = " + "b7" * 32
     artifactory = "AKC" + "p5budTFpbypBqQbGJPz3pGCi28pPivfWczqjfYb9drAmd9LbRZbj6UpKFxJXA8ksWGc9fM"
-    clean = cleaned(Episode(artifactory, line), scan="detect-secrets")
+    clean = Masking(scan="detect-secrets").episode(Episode(artifactory, line))
 
     assert clean.episode.situation == "[secret]"
-    assert cleaned(clean.episode, scan="detect-secrets").episode == clean.episode
+    assert Masking(scan="detect-secrets").episode(clean.episode).episode == clean.episode
     plain = Episode("commit 3f786850e387550fdab836ed7e6dc881de23001b", "The deployment of internationalization worked")
-    assert cleaned(plain, scan="detect-secrets").episode is plain
+    assert Masking(scan="detect-secrets").episode(plain).episode is plain
 
 
 def test_a_scanner_that_is_not_there_says_how_to_get_it(monkeypatch):
@@ -285,7 +285,7 @@ def test_a_scanner_that_is_not_there_says_how_to_get_it(monkeypatch):
     _scanner.cache_clear()
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(MissingPackage, match=r"pip install 'hardwon\[secrets\]'"):
-        cleaned(Episode("s", "o"), scan="detect-secrets")
+        Masking(scan="detect-secrets").episode(Episode("s", "o"))
 
 
 def test_what_is_too_large_is_cut_and_counted_to_the_byte():

@@ -5,8 +5,10 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 import threading
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 
 from experience import Episode, SqliteStore
 from experience.cli import main
-from experience.errors import InvalidEpisode, InvalidInput
+from experience.errors import InvalidEpisode, InvalidInput, StoreError
 from experience.importers import source
 from experience.importers.episodes import BOUNDS, episode_of
 from experience.importers.importing import Importer, import_paths
@@ -836,12 +838,15 @@ def test_our_own_lines_met_in_a_folder_are_a_strangers(tmp_path):
 
 def test_folders_nested_deeper_than_calls_and_paths_too_long_do_not_stop_an_import(tmp_path):
     (tmp_path / "good.jsonl").write_text(user("Do it") + "\n")
-    with contextlib.chdir(tmp_path):
-        for name in [*["a"] * 1_200, *["b" * 200] * 30]:
-            Path(name).mkdir()
-            os.chdir(name)
-    with SqliteStore(":memory:") as store:
-        report = import_paths(store, [tmp_path])
+    try:
+        with contextlib.chdir(tmp_path):
+            for name in [*["a"] * 1_200, *["b" * 200] * 30]:
+                Path(name).mkdir()
+                os.chdir(name)
+        with SqliteStore(":memory:") as store:
+            report = import_paths(store, [tmp_path])
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "a"], check=True)  # what pytest cleans up with cannot go so deep
     assert report.new == 1
     assert any("too long" in one.reason for one in report.unread)
 
@@ -860,3 +865,44 @@ def test_a_report_is_without_secrets_and_without_lines_that_a_transcript_forged(
     result = CliRunner().invoke(main, ["--db", str(tmp_path / "runs.db"), "import", str(tmp_path / "s.jsonl")])
     assert SECRET[8:20] not in result.output
     assert not any(line.startswith("FAKE") for line in result.output.splitlines())
+
+
+def test_a_watch_goes_on_when_the_store_could_not_be_written_and_reads_then_what_it_missed(tmp_path, monkeypatch):
+    (tmp_path / "s.jsonl").write_text(user("Do it") + "\n")
+    troubles = []
+    with SqliteStore(":memory:") as store:
+        importer = Importer(store)
+        take, calls = importer.take, []
+
+        def locked_at_first(files):
+            calls.append(len(files))
+            if len(calls) < 3:
+                raise StoreError("the file is locked")
+            take(files)
+
+        def wait(_):
+            if len(calls) >= 3:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(importer, "take", locked_at_first)
+        with pytest.raises(KeyboardInterrupt):
+            watch_paths(importer, [tmp_path], sleep=wait, on_trouble=troubles.append)
+        assert store.count() == 1
+        assert len(troubles) == 2
+        monkeypatch.setattr(importer, "take", lambda _: (_ for _ in ()).throw(StoreError("no room")))
+        with pytest.raises(StoreError, match="no room"):
+            watch_paths(importer, [tmp_path], sleep=lambda _: None)
+
+
+def test_an_archive_that_cannot_be_unpacked_says_so(tmp_path):
+    path = tmp_path / "run.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", "{}")
+    data = bytearray(path.read_bytes())
+    for at in (data.index(b"PK\x03\x04") + 8, data.index(b"PK\x01\x02") + 10):
+        data[at : at + 2] = (93).to_bytes(2, "little")  # Zstandard
+    path.write_bytes(data)
+    with SqliteStore(":memory:") as store:
+        report = import_paths(store, [path])
+    [unread] = report.unread
+    assert "ZIP archive that cannot be unpacked here" in unread.reason

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from experience.commands.common import Settings, count, masks, print_json, progress_bar, remark, wants_json
+from experience.errors import ExperienceError
 from experience.protocols import LABEL_CLASSES
 
 if TYPE_CHECKING:
@@ -91,11 +92,22 @@ def watch(settings: Settings, /, paths: tuple[str, ...], interval: float, once: 
     with settings.store(create=True) as store:
         importer = Importer(store, format=how["format"], tags=how["tags"], judge=judge, masking=how["masking"], own=own)  # type: ignore[arg-type]  # its very keys
         try:
-            watch_paths(importer, paths, interval=interval, once=once, on_round=None if settings.json else _in_short)
+            watch_paths(
+                importer,
+                paths,
+                interval=interval,
+                once=once,
+                on_round=None if settings.json else _in_short,
+                on_trouble=_try_again,
+            )
         except KeyboardInterrupt:
-            importer.take([])  # what was read and not yet written
+            importer.flush()
             remark("interrupted; all that was read is in the store")
     _finish(settings, importer.tally.report(), {})
+
+
+def _try_again(error: ExperienceError) -> None:
+    remark(f"{error}; trying again")
 
 
 def _check(paths: Sequence[str]) -> None:

@@ -67,7 +67,9 @@ class _Point:
     requests: int
     kept: int
     asked: str
-    account: str
+    account: list[str]
+    pieces: int
+    """How many of them there were; a message may get more."""
 
 
 class Draft:
@@ -79,7 +81,8 @@ class Draft:
         self.started_at: datetime | None = None
         self.tokens = 0
         self.steps = 0
-        self._asked = self._account = self._first_words = ""
+        self._asked = self._first_words = ""
+        self._account: list[str] = []  # pieces of one message
         self._later: list[str] = []
         self._requests = self._kept = self._given_up = 0
         self._names: list[str] = []
@@ -118,6 +121,7 @@ class Draft:
                 self._kept,
                 self._asked,
                 self._account,
+                len(self._account),
             )
         )
         self._requests += 1
@@ -131,7 +135,8 @@ class Draft:
         if not text.strip():
             return
         same = message is not None and message == self._saying
-        self._account = f"{self._account}\n\n{text}" if same else text
+        self._account = self._account if same else []
+        self._account.append(text)
         self._saying = message
         self._first_words = self._first_words or text
 
@@ -199,7 +204,7 @@ class Draft:
         self._dropped[GIVEN_UP] += self._kept - point.kept
         self._given_up += self._kept - point.kept
         self._kept, self._requests = point.kept, point.requests
-        self._asked, self._account, self._saying = point.asked, point.account, None
+        self._asked, self._account, self._saying = point.asked, point.account[: point.pieces], None
         del self._later[point.later :], self._names[point.calls :], self._worked[point.calls :]
         self._open = {id: at for id, at in self._open.items() if at < point.calls}
         self._skills = [(at, use) for at, use in self._skills if at < point.calls]
@@ -218,7 +223,7 @@ class Draft:
             asked=self._asked,
             later=tuple(self._later),
             requests=self._requests,
-            account=self._account,
+            account="\n\n".join(self._account),
             first_words=self._first_words,
             calls=tuple(Call(name, worked) for name, worked in zip(self._names, self._worked, strict=True)),
             skills=tuple(reversed(skills.values())),

@@ -96,6 +96,10 @@ class Importer:
             done.next(_size(one.path) if progress else 0)
         self._inflow.flush()
 
+    def flush(self) -> None:
+        """Record what was read and is not yet written. Raises StoreError."""
+        self._inflow.flush()
+
     def _take(self, file: Found, source: Source) -> None:
         kind = self._forced_on(source) or recognised(source)
         if isinstance(kind, Unknown):

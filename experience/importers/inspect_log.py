@@ -21,7 +21,7 @@ from experience.importers.turns import session_of
 from experience.importers.verdicts import Verdict, agreed, of_number
 
 _ATTACHED = "attachment://"
-_BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, KeyError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, KeyError)
 """What zipfile and json raise for an archive that is damaged, encrypted, packed by a method it does not know, or lies."""
 
 
@@ -32,14 +32,19 @@ def _recognises(value: Any) -> bool:
 
 
 def head_of_archive(path: Path) -> Any:
-    """What an `.eval` archive says of its run, which `FORMAT` recognises; None where a file is no such archive."""
+    """What an `.eval` archive says of its run, which `FORMAT` recognises; None where a file is no such archive.
+
+    Raises InvalidInput for one that cannot be unpacked, OSError.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             name = next((one for one in ("header.json", "_journal/start.json") if one in names), None)
             return None if name is None else _read(archive, archive.getinfo(name))
-    except _BROKEN:
+    except zipfile.BadZipFile:
         return None
+    except _BROKEN as error:
+        raise InvalidInput(f"it is a ZIP archive that cannot be unpacked here: {error}") from error
 
 
 def _sessions(source: Source) -> Iterator[Session | Trouble]:

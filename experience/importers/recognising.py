@@ -61,9 +61,9 @@ def format_named(name: str) -> Format:
 
 def recognised(source: Source) -> Format | str | Unknown:
     """The format of a file, OWN for our own, or why it is none. Raises OSError."""
-    if (inside := _archived(source)) is not None:
-        return _format_of(inside) or Unknown(_unknown())
     try:
+        if (inside := _archived(source)) is not None:
+            return _format_of(inside) or Unknown(_unknown())
         start = source.head().lstrip()
     except InvalidInput as error:
         return Unknown(str(error))

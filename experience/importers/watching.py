@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from experience.errors import InvalidInput
+from experience.errors import InvalidInput, StoreError
 from experience.importers.importing import Importer
 from experience.importers.report import Report
 from experience.importers.walking import Found, Missing, files_in
 
 _LONGEST_WAIT = 24 * 60 * 60
 _IMPATIENT = 10  # rounds after which a file that never rests is read all the same
+_PATIENT = 10  # rounds in which the store could not be written
 
 
 class _State(NamedTuple):
@@ -30,24 +31,37 @@ def watch_paths(
     once: bool = False,
     sleep: Callable[[float], None] | None = None,
     on_round: Callable[[Report], None] | None = None,
+    on_trouble: Callable[[StoreError], None] | None = None,
 ) -> None:
     """Import what is there, and every `interval` seconds what has grown since and has then rested for one interval.
 
     A file that does not rest is read every ten rounds. With `once` it ends after the first round. Files may vanish, and
     paths that lead nowhere yet may come to be. `on_round` is told the report so far whenever something was read. Ends
-    with whatever `sleep` raises, such as KeyboardInterrupt; raises InvalidInput for an interval that cannot be.
+    with whatever `sleep` raises, such as KeyboardInterrupt. A store that cannot be written is told to `on_trouble` and tried
+    again in the next round, ten times in a row at most; then, and with `once`, StoreError is raised. Raises InvalidInput for
+    an interval that cannot be.
     """
     if not 0 < interval <= _LONGEST_WAIT:
         raise InvalidInput(f"the interval is {interval!r}; it needs a number of seconds above 0, a day at most")
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    watched = _Watched()
+    watched, failed = _Watched(), 0
     while True:
         found = list(files_in(paths))
         files = [one for one in found if isinstance(one, Found)]
         if due := watched.due(files):
-            importer.take(due)
-            if on_round:
-                on_round(importer.tally.report())
+            try:
+                importer.take(due)
+            except StoreError as error:  # such as a file that somebody else has been writing to for long
+                failed += 1
+                if once or failed >= _PATIENT:
+                    raise
+                watched.forget(due)
+                if on_trouble:
+                    on_trouble(error)
+            else:
+                failed = 0
+                if on_round:
+                    on_round(importer.tally.report())
         if once:
             importer.take([one for one in found if isinstance(one, Missing)])
             return
@@ -86,6 +100,11 @@ class _Watched:
         self._seen, self._first = seen, False
         self._restless = {path: waited for path, waited in self._restless.items() if path in seen}
         return due
+
+    def forget(self, files: Iterable[Found]) -> None:
+        """Files that were due and could not be read."""
+        for file in files:
+            self._read.pop(file.path, None)
 
 
 def _state(path: Path) -> _State | None:
