@@ -112,7 +112,7 @@ class Masking:
     def _json(self, value: Any, counts: Counter[str], among: Sequence[Shape], name: str = "") -> Any:
         """The same in every text of a value, names too; what stands under a name that tells is judged by that."""
         if isinstance(value, Mapping):
-            named = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
+            named = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), name)
             clean: dict[str, Any] = {}
             for key, part in value.items():
                 under = named if key == "value" and not is_telling(key) else key

@@ -8,37 +8,65 @@ it replaces it replaces whole, and the name before it stays. It knows nothing of
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
+from typing import NamedTuple
 
 from experience.shapes import BEFORE_TOKEN, LONG, PERSONAL, SECRETS, Shape, span
 
 _SURE = 4  # rounds: what is put in the place of a value may stand beside another one
 _ALL = (*SECRETS, *PERSONAL)
-_HINTS = [shape.hints or shape.anchors for shape in _ALL]
-_NUMBERS = {part: [at for at, hints in enumerate(_HINTS) if part in hints] for part in chain.from_iterable(_HINTS)}
-_LONG_ONLY = tuple(part for part, shapes in _NUMBERS.items() if all(_ALL[at].long for at in shapes))
-_WORD = re.compile(r"\w+")
 _LARGE = 4_096  # characters of what reads like a shape
 _LONG_HEAD = 22  # characters of a word from which on two letters may be all that it begins with
-# Of what a long word holds, most begins a word of its own: by the beginning of those a hundred questions are one.
-_BY_HEAD: dict[str, list[str]] = {}
-for _part in _LONG_ONLY:
-    if _head := _WORD.match(_part):
-        _BY_HEAD.setdefault(_head[0][:3], []).append(_part)
-_IN_LONG = tuple(part for part in _LONG_ONLY if not _WORD.match(part) or "/" in part[3:])
-_PERSONAL = [part for part, shapes in _NUMBERS.items() if min(shapes) >= len(SECRETS)]
-_OTHERS = [part for part in _NUMBERS if part not in {*_LONG_ONLY, *_PERSONAL}]
-_AS_IS = [part for part in _OTHERS if part != part.lower()]
-# What many have in common is asked first.
-_COMMON = ("pass", "auth", "=", " -")
-_GATED: dict[str, list[str]] = {}
-for _part in _OTHERS:
-    if _part not in _AS_IS:
-        _GATED.setdefault(next((one for one in _COMMON if one in _part), _part), []).append(_part)
-_GATES = tuple(_GATED)
-_ANYWHERE = [shape for shape, hints in zip(_ALL, _HINTS, strict=True) if not hints]
+_WORD = re.compile(r"\w+")
+_COMMON = ("pass", "auth", "=", " -")  # what many parts have in common is asked first
+
+
+class _Index(NamedTuple):
+    """What must stand in a text for a shape to be plausible there, in the order in which it is cheap to ask."""
+
+    shapes: Mapping[str, Sequence[int]]
+    """The numbers of the shapes, in `_ALL`, that a part hints at."""
+    gates: Mapping[str, Sequence[str]]
+    """Parts in small letters, by what they have in common."""
+    as_is: Sequence[str]
+    """Parts with capital letters."""
+    personal: Sequence[str]
+    by_head: Mapping[str, Sequence[str]]
+    """Parts that begin a long word, by its first letters: by those a hundred questions are one."""
+    in_long: Sequence[str]
+    """Other parts of long words."""
+    anywhere: Sequence[Shape]
+    """Shapes without a hint."""
+
+
+def _indexed(shapes: Sequence[Shape]) -> _Index:
+    hints = [shape.hints or shape.anchors for shape in shapes]
+    numbers = {part: [at for at, parts in enumerate(hints) if part in parts] for part in chain.from_iterable(hints)}
+    of_long = [part for part, found in numbers.items() if all(shapes[at].long for at in found)]
+    by_head: dict[str, list[str]] = {}
+    for part in of_long:
+        if head := _WORD.match(part):
+            by_head.setdefault(head[0][:3], []).append(part)
+    personal = [part for part, found in numbers.items() if min(found) >= len(SECRETS)]
+    others = [part for part in numbers if part not in {*of_long, *personal}]
+    gates: dict[str, list[str]] = {}
+    for part in others:
+        if part == part.lower():
+            gates.setdefault(next((one for one in _COMMON if one in part), part), []).append(part)
+    return _Index(
+        shapes=numbers,
+        gates=gates,
+        as_is=[part for part in others if part != part.lower()],
+        personal=personal,
+        by_head=by_head,
+        in_long=[part for part in of_long if not _WORD.match(part) or "/" in part[3:]],
+        anywhere=[shape for shape, parts in zip(shapes, hints, strict=True) if not parts],
+    )
+
+
+_INDEX = _indexed(_ALL)
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -77,20 +105,22 @@ def distinct(name: str) -> str:
 
 def plausible(text: str, *, personal: bool = True) -> Sequence[Shape]:
     """The shapes of which something may stand in a text: few or none in most, and found out in no time."""
-    small = text.lower()
-    parts = [part for gate in _GATES if gate in small for part in _GATED[gate] if part in small]
-    parts += [part for part in _AS_IS if part in text]
+    small, index = text.lower(), _INDEX
+    parts = [part for gate, parts in index.gates.items() if gate in small for part in parts if part in small]
+    parts += [part for part in index.as_is if part in text]
     if personal:
-        parts += [part for part in _PERSONAL if part in small]
+        parts += [part for part in index.personal if part in small]
     if long := " ".join([word for word in text.split() if len(word) >= LONG]):
         words = _WORD.findall(long)
         if not long.isascii() or any(sign in long for sign in "\\%=["):
             words += _WORD.findall(BEFORE_TOKEN.sub(" ", long))
         heads = {word[:3] for word in words} | {word[:2] for word in words if len(word) >= _LONG_HEAD}
-        parts += [part for head in heads & _BY_HEAD.keys() for part in _BY_HEAD[head] if part in long]
-        parts += [part for part in _IN_LONG if part in long]
-    shapes = sorted({number for part in parts for number in _NUMBERS[part]})
-    return [_ALL[number] for number in shapes if personal or number < len(SECRETS)] + (_ANYWHERE if personal else [])
+        parts += [part for head in heads & index.by_head.keys() for part in index.by_head[head] if part in long]
+        parts += [part for part in index.in_long if part in long]
+    shapes = sorted({number for part in parts for number in index.shapes[part]})
+    return [_ALL[number] for number in shapes if personal or number < len(SECRETS)] + (
+        list(index.anywhere) if personal else []
+    )
 
 
 def _replaced(text: str, shape: Shape, counts: Counter[str], put: Callable[[str, str], str], allowed: str = "") -> str:

@@ -120,7 +120,7 @@ _TELLING = (
 )
 _KEYS = ("secret", "key", "_auth", "token")
 _PASS_OF = re.compile(
-    r"(?i)(?:db|user|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z"
+    r"(?i)(?:db|user|become|smtp|mysql|pg|postgres|redis|mail|email|ftp|ssh|root|admin|sudo|login|mongo|rabbitmq|basic|auth|proxy|wifi|sasl)[-_]?\Z|[\"']\Z"
 )
 _KEY_OF = re.compile(
     r"(?i)(?:secret|api|access|auth|private|encryption|signing|master|account|storage|subscription|service|role|anon|license|deploy|hmac|aes|session|cookie|app|shared|webhook|client)[-_ ]?\Z"
@@ -253,7 +253,7 @@ _OF_TOOL = r"(?:[^\n|;&]{0,200}?\s)??-(?:p|a|w)"
 SECRETS = (
     Shape("key", ("-----BEGIN ",), re.compile(rf"-----BEGIN {_BLOCK}-----(?:{_BODY}-----END {_BLOCK}-----|{_BASE64_LINES})"), _is_block),
     Shape("key", ("Private-Lines",), re.compile(rf"Private-Lines: \d{{1,4}}{_BASE64_LINES}")),
-    Shape("credentials", ("://",), re.compile(r"://(?P<value>[^\s/:@\"'<>]{0,256}:(?P<password>[^\s/\"'<>]{1,256}))(?=@[\w\[.$-])"), _is_userinfo, long=True),
+    Shape("credentials", ("://",), re.compile(r"://(?P<value>[^\s/:@\"'<>]{0,256}:(?P<password>[^\s/\"'<>]{1,256}))(?=@[\w\[.$/-])"), _is_userinfo, long=True),
     Shape("credentials", ("://",), re.compile(r"://(?P<value>[A-Za-z0-9_-]{16,256})(?=@[\w\[.-])"), _has_drawn, long=True),
     Shape("token", ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "api.telegram.org/bot"), re.compile(r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)(?P<value>[\w/@:%.+-]{20,300}+)"), _has_drawn, long=True),
     Shape("secret", ("AKIA", "ASIA"), re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'\s,:;|]{1,5}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"), _has_drawn, long=True),
@@ -279,7 +279,7 @@ SECRETS = (
     Shape("secret", (), re.compile(r"(?m)^[\w.*-]{1,100}+:(?:54\d\d|6432|\*):(?:[A-Za-z_][\w-]{0,60}|\*):[\w.*-]{1,60}:(?P<value>(?:[^\s:\\]|\\.){4,200})$"), _is_no_placeholder, hints=(":54", ":6432:", ":*:"), long=True),
     Shape("secret", _TOOLS, re.compile(rf"(?:{'|'.join(_TOOLS)})\w{{0,10}}\s{_OF_TOOL}(?P<value>(?!\w+=)[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=_TOOL_HINTS),
     Shape("secret", _TOOLS[2:], re.compile(rf"(?:{'|'.join(_TOOLS[2:])})\s{_OF_TOOL}[ =]{{1,2}}[\"']?(?P<value>[^\s\"'-][^\s\"']{{3,100}})"), _is_argument, hints=_TOOL_HINTS),
-    Shape("credentials", ("curl ", "wget "), re.compile(r"(?:curl|wget)\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?(?P<value>[^\s:\"'$<]{1,100}:(?P<password>[^\s\"']{3,200}))"), _is_userinfo, hints=(" -u", " --user", " --proxy-user")),
+    Shape("credentials", ("curl ", "wget ", "http ", "https "), re.compile(r"(?:(?:curl|wget)\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)|https?\b[^\n]{0,300}?\s(?:-a|--auth))[ =]?[\"']?(?P<value>[^\s:\"'$<]{1,100}:(?P<password>[^\s\"']{3,200}))"), _is_userinfo, hints=(" -u", " --user", " --proxy-user", " -a ", " --auth ")),
     Shape("secret", ("echo ", "printf "), re.compile(r"(?:echo|printf)\s{1,4}(?:-n\s{1,4})?[\"']?(?:[\w.-]{1,60}:)?(?P<value>[^\s\"'|:$<]{4,200})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}(?:-S|chpasswd)|chpasswd|[^\n|]{0,200}--password-stdin)"), _is_no_placeholder, hints=("|",)),
 )  # fmt: skip
 

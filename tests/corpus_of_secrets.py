@@ -155,6 +155,10 @@ HITS = [
     (f"RABBITMQ_PASS={STRONG}", STRONG),
     (f"encryption_key: {MIX}{MIX}", MIX),
     (f'storage_account_key = "{MIX * 4}=="', MIX * 4),
+    ("ansible_become_pass: " + PW + "xyz", PW + "xyz"),
+    ("postgres" + "://u:" + PW + "xyz@/db", PW + "xyz"),
+    ("http --auth ada:" + PW + "xyz example.org", PW + "xyz"),
+    ('{"stdout":"x\\n' + "ghp_" + "a1B2" * 9 + '"}', "ghp_" + "a1B2" * 9),
 ]  # fmt: skip
 
 MISSES = [

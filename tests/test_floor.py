@@ -65,6 +65,14 @@ def test_the_only_episode_of_a_store_is_found(minilm, question, store):
     assert [match.id for match in memory.recall(question)] == [id]
 
 
+@pytest.mark.parametrize("question", ["qzx wvk", "football results", "x", "1234"])
+def test_the_only_episode_of_a_store_is_not_told_of_whatever_is_asked(minilm, question, store):
+    memory = Memory(store, open_backend("hybrid", store, minilm))
+    memory.record(Episode("Rotate the API keys of the payment service", "Two services kept the old key"))
+
+    assert memory.recall(question) == []
+
+
 def test_a_name_that_no_model_knows_is_found_by_its_letters(shop):
     id = shop.record(Episode("XK-4711 fails with E0042", "done"))
     try:

@@ -12,7 +12,7 @@ from experience.importers.followed import skill_of
 from experience.importers.naming import command_name, says_it_failed, tool_name
 from experience.importers.session import Session, Trouble
 from experience.importers.source import Source
-from experience.importers.turns import without_injected
+from experience.importers.turns import Called, tool_turn, without_injected
 from experience.importers.verdicts import Verdict, agreed, of_label, of_number, of_reward
 
 RUN = "marshmallow-1867-function-calling"
@@ -332,3 +332,11 @@ def test_verdicts_count_when_all_of_them_agree_in_the_class_of_the_weakest():
 
     assert agreed([yes, weak]) == (True, "host", "a, b")
     assert agreed([yes, no]) is agreed([yes, silent]) is agreed([silent]) is agreed([]) is None
+
+
+@pytest.mark.parametrize(("asked", "done"), [("", ""), ("c1", ""), ("", "c1"), ("c1", "c1")])
+def test_a_tools_own_account_answers_the_models_call_by_its_name_where_one_of_them_has_no_id(asked, done):
+    expected = [Called("find", None, asked)]
+    turn = tool_turn(Called("find", None, done, True), "found", expected)
+
+    assert (turn.who, turn.answers[0].call, expected) == ("tool", asked or "find", [])

@@ -307,3 +307,8 @@ def test_what_is_too_large_is_cut_and_counted_to_the_byte():
     assert within.meta["b"] == 1
     assert capped(within) == within
     assert capped(full()) == full()
+
+
+def test_a_value_in_an_object_under_a_name_that_tells_is_judged_by_that_name():
+    clean = Masking().episode(Episode("s", "o", meta={"db_password": {"value": "hunter2xyz9"}})).episode
+    assert clean.meta["db_password"] == {"value": "[secret]"}

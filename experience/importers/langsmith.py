@@ -13,7 +13,7 @@ from experience.importers.langchain import reply_in, request_in
 from experience.importers.lenient import fields, items, known, moment, parsed, text, total
 from experience.importers.session import Finding, Format, Session, Trouble
 from experience.importers.source import Source
-from experience.importers.turns import Answer, Called, Turn, session_of
+from experience.importers.turns import Called, Turn, session_of, tool_turn
 from experience.importers.verdicts import Verdict, agreed, is_of_rightness, of_number
 
 AROUND = "a run around others"
@@ -185,15 +185,9 @@ def _reply(run: Run) -> Turn:
 
 
 def _tool_turn(run: Run, expected: list[Called]) -> Turn:
-    """A tool's run answers the call that a model made; where no model is seen to have made it, it is the call."""
-    name, id, answer = text(run.has.get("name")) or "unnamed", run.has["answers"], run.has["answer"]
-    worked = False if run.has["failed"] else None
-    for call in expected:
-        if (id and call.id == id) or (not id and call.name == name):
-            expected.remove(call)
-            return Turn("tool", answers=(Answer(call.id or call.name, answer, worked),))
-    called = Called(name, run.has["given"], run.id)
-    return Turn("agent", calls=(called,), answers=(Answer(run.id or name, answer, worked),))
+    name, worked = text(run.has.get("name")) or "unnamed", False if run.has["failed"] else None
+    called = Called(name, run.has["given"], run.has["answers"], worked)
+    return tool_turn(called, run.has["answer"], expected, run.id)
 
 
 def _finding(root: Run) -> Finding | None:

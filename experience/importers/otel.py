@@ -16,7 +16,7 @@ from experience.importers.lenient import known, text, total
 from experience.importers.session import Finding, Format, Session, Trouble
 from experience.importers.source import Source
 from experience.importers.spans import Event, Span, looks_like_spans, spans_in
-from experience.importers.turns import Answer, Called, Turn, session_of
+from experience.importers.turns import Called, Turn, session_of, tool_turn
 from experience.importers.verdicts import Verdict, agreed, is_of_rightness, of_label, of_number
 
 SUB_AGENT, AROUND, OTHER = "a sub-agent's", "a span around others", "a span of something else"
@@ -195,7 +195,7 @@ def _turns(own: list[Seen], root: Seen | None, inner: int) -> Iterator[Turn]:
     for one in own:
         told = one.told
         if one.tool:
-            turn = _tool_turn(one.tool, one.result, expected)
+            turn = tool_turn(one.tool, one.result, expected)
             early |= {call.id for call in turn.calls}
             yield turn
         elif one.does in _CHATS:
@@ -208,16 +208,6 @@ def _turns(own: list[Seen], root: Seen | None, inner: int) -> Iterator[Turn]:
             yield Turn("other", drop=AROUND if one.does in _AGENTS else OTHER)
     for _ in range(inner):
         yield Turn("other", drop=SUB_AGENT)
-
-
-def _tool_turn(tool: Called, result: str, expected: list[Called]) -> Turn:
-    """A tool's span answers the call that a model made; where no model is seen to have made it, it is the call."""
-    for call in expected:
-        if (tool.id and call.id == tool.id) or (not (tool.id and call.id) and call.name == tool.name):
-            expected.remove(call)
-            return Turn("tool", answers=(Answer(call.id or call.name, result, tool.worked),))
-    answer = Answer(tool.id or tool.name, result, tool.worked)
-    return Turn("agent", calls=(tool,), answers=(answer,))
 
 
 def _finding(own: list[Seen]) -> Finding | None:

@@ -153,6 +153,19 @@ class _Hearing:
             self.dropped[ON_THE_WAY] += on_the_way
 
 
+def tool_turn(tool: Called, result: str, expected: list[Called], own_id: str = "") -> Turn:
+    """What a tool did by its own account answers the call that a model made, which is then `expected` no more.
+
+    Where no model is seen to have made it, it is the call itself, under `own_id` if it names no call.
+    """
+    for call in expected:
+        if (tool.id and call.id == tool.id) or (not (tool.id and call.id) and call.name == tool.name):
+            expected.remove(call)
+            return Turn("tool", answers=(Answer(call.id or call.name, result, tool.worked),))
+    called = tool if tool.id else tool._replace(id=own_id)
+    return Turn("agent", calls=(called,), answers=(Answer(called.id or called.name, result, tool.worked),))
+
+
 def session_of(
     id: str,
     turns: Iterable[Turn],
