@@ -26,6 +26,8 @@ _JOINERS = "\u200c\u200d"
 _STYLES = "\ufe0e\ufe0f"  # after a symbol: as text, as a picture
 # Letters that joiners and styles have nothing to do with: those of Europe, of China, Japan and Korea.
 _PLAIN = " -~\u00a1-\u058f\u10a0-\u10ff\u1e00-\u1fff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+# All that may stand unseen before what is seen, for a class of a pattern.
+UNSEEN = f"{_ALWAYS_UNSEEN}{_JOINERS}{_STYLES}"
 _KEYCAPS = "0-9#*"
 _STRAY = f"(?<=[{_PLAIN}])[{_JOINERS}]|[{_JOINERS}](?=[{_PLAIN}])|(?<=[{_PLAIN}])(?<![{_KEYCAPS}\u00a9\u00ae])[{_STYLES}]|(?<=[{_STYLES}])[{_STYLES}]"
 _UNSEEN = re.compile(f"[{_ALWAYS_UNSEEN}]|{_STRAY}")

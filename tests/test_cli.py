@@ -226,7 +226,9 @@ def test_info_counts_what_is_there(recorded):
 
     assert (info["episodes"], info["success"], info["failure"], info["unknown"], info["confirmed"]) == (3, 1, 1, 1, 1)
     assert info["bytes"] > 0
+    assert info["encoder"] is None
     assert "episodes" in recorded("info").stdout
+    assert "None" not in recorded("info").stdout
 
 
 def test_a_namespace_sees_its_own_runs_only(recorded):

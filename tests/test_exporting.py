@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -65,7 +67,7 @@ def rows_of(lines):
 def read_trajectory(data):
     """What any reader of ATIF finds, in a few lines."""
     steps = data["steps"]
-    asked = next(step["message"] for step in steps if step["source"] == "user")
+    asked = next((step["message"] for step in steps if step["source"] == "user"), None)
     calls = [call["function_name"] for step in steps for call in step.get("tool_calls") or ()]
     account = [step["message"] for step in steps if step["source"] == "agent"][-1]
     return asked, tuple(calls), account
@@ -157,12 +159,15 @@ def test_any_episode_comes_back_out_of_a_row(episode, raw):
 
 
 @given(
-    st.text(max_size=8) | st.sampled_from(["=1", "+1", "-1", "@a", "\t=1", " =1", "\r1", "'=1", "''", "＝1", "", "a=1"])
+    st.text(max_size=8)
+    | st.sampled_from(["=1", "+1", "-1", "@a", "\t=1", " =1", "\r1", "'=1", "''", "＝1", "", "a=1"])
+    | st.text("\u200b\ufeff\u2060\u180e\u202e\u200d\ufe0f\x00 =+-@'a", max_size=5)
 )
 def test_no_cell_begins_with_what_a_spreadsheet_carries_out_and_each_comes_back(cell):
     safe = harmless(cell)
 
-    assert not safe.strip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
+    seen = re.sub("[\u200b\ufeff\u2060\u180e\u202e\u200d\ufe0f\x00]", "", safe)
+    assert not seen.strip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
     assert not safe.startswith(("\t", "\r"))
     assert safe.removeprefix("'") == cell
     assert safe in {cell, f"'{cell}"}
@@ -394,6 +399,71 @@ def test_no_export_writes_over_the_store_by_any_of_its_names(command, path, tmp_
         assert "is the store itself" in command("export", tmp_path / name, "--format", form, code=2).stderr
 
     assert len(command("export").stdout.splitlines()) == 1
+
+
+def export_by_itself(path, *arguments, **options):
+    return subprocess.run([sys.executable, "-m", "experience", "--db", str(path), "export", *map(str, arguments)], check=False, capture_output="stdout" not in options, **options)  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="there is no /proc here")
+def test_a_link_to_what_is_open_already_is_written_to_as_it_is(command, path, tmp_path):
+    command("record", "deploy", "--outcome", "live")
+    link, plain = tmp_path / "mystdout", tmp_path / "plain"
+    link.symlink_to("/proc/self/fd/1")
+    into_pipe = export_by_itself(path, link)
+    assert (into_pipe.returncode, len(into_pipe.stdout.splitlines())) == (0, 1)
+
+    with plain.open("wb") as file:
+        file.write(b"before\n")
+        file.flush()
+        assert export_by_itself(path, "/dev/stdout", stdout=file).returncode == 0
+        file.seek(0, os.SEEK_END)
+        file.write(b"after\n")
+    assert [line[:6] for line in plain.read_bytes().splitlines()] == [b"before", b'{"situ', b"after"]
+    assert link.is_symlink()
+    for name in (link, "/dev/stdout", "-"):
+        before = path.read_bytes()
+        with path.open("ab") as file:
+            assert export_by_itself(path, name, stdout=file).returncode == 2
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_export_to_a_link_changes_the_file_it_leads_to(command, tmp_path, there):
+    command("record", "deploy", "--outcome", "live")
+    (tmp_path / "other").mkdir()
+    file, link = tmp_path / "other" / "file", tmp_path / "link"
+    link.symlink_to("other/file")
+    if there:
+        file.write_text("before")
+    command("export", link)
+
+    assert link.is_symlink()
+    assert len(file.read_text().splitlines()) == 1
+    assert [one.name for one in file.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no such signals here")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
+def test_an_export_that_is_ended_leaves_nothing_beside_the_older_file(command, tmp_path, monkeypatch, number):
+    command("record", "deploy", "--outcome", "live")
+    file = tmp_path / "out"
+    file.write_text("before")
+    handler = signal.signal(getattr(signal, number), signal.SIG_DFL)
+
+    def ended(*_, **__):
+        signal.raise_signal(getattr(signal, number))
+        return iter(())
+
+    monkeypatch.setattr("experience.transfer.export_lines", ended)
+    try:
+        command("export", file, code=128 + getattr(signal, number))
+        assert signal.getsignal(getattr(signal, number)) is signal.SIG_DFL
+    finally:
+        signal.signal(getattr(signal, number), handler)
+
+    assert file.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
 def test_a_link_that_leads_to_itself_gives_way_to_the_export(command, tmp_path):

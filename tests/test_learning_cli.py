@@ -57,6 +57,18 @@ def test_from_runs_to_a_skill_that_an_agent_reads(run, tmp_path):
     assert [draft["state"] for draft in run("skills", "drafts", "--all", "--json")] == ["approved", "rejected"]
 
 
+def test_one_is_told_as_one(run, tmp_path):
+    filled(deploys()[0])
+    assert run("distill").stdout.startswith("1 run, 1 success of 1 kind.")
+    skill = tmp_path / ".agents" / "skills" / "ship" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(
+        "---\nname: ship\ndescription: Ships the site to production. Use when a release of the site is ready to go out.\n---\n"
+        f"# Shipping\n\n{'Build it, test it, then ship it with the tool that the project names. ' * 8}\n"
+    )
+    assert "1 skill, nothing to say" in run("skills", "lint").stderr
+
+
 def test_a_second_time_there_is_nothing_new(run):
     filled()
     run("distill")

@@ -100,6 +100,59 @@ def test_a_dry_run_says_the_same_and_changes_nothing(library, folder, tmp_path):
     assert states(place(library, folder, prune=True)) == said
 
 
+def obstructed(root, how):
+    root.parent.mkdir(parents=True)
+    if how == "a file":
+        root.write_text("")
+    elif how == "a dead link above":
+        root.parent.rmdir()
+        root.parent.symlink_to("nowhere")
+    else:
+        (root / "bake").mkdir(parents=True)
+        (root / "bake" / "SKILL.md").symlink_to("nowhere")
+        (root / "deploy").symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("how", ["a file", "a dead link above", "dead links within"])
+def test_a_dry_run_sees_what_stands_in_the_way(library, tmp_path, how):
+    folder = SkillFolder(tmp_path / "project" / "agents" / "skills")
+    obstructed(folder.root, how)
+    before = sorted(tmp_path.rglob("*"))
+    said = place(library, folder, dry_run=True)
+
+    assert states(said) == {"bake": "left alone", "deploy": "left alone"}
+    assert place(library, folder) == said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_link_within_the_folder_is_written_through_or_removed(library, folder, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    folder.root.mkdir()
+    (folder.root / "deploy").symlink_to(out)
+    (folder.root / "bake").mkdir()
+    (folder.root / "bake" / "SKILL.md").symlink_to(tmp_path / "home" / "bake" / "SKILL.md")
+    [bake, deploy] = place(library, folder)
+    assert (bake.state, deploy.state) == ("same", "left alone")
+    assert f"{folder.root / 'deploy'} is a link" in deploy.why
+    assert list(out.iterdir()) == []
+
+    (out / "SKILL.md").write_bytes(DEPLOY.text.encode())
+    library.retire("deploy", SkillFolder(tmp_path / "home"), by="ada", reason="old")
+    [_, retired] = place(library, folder, prune=True)
+    assert (retired.state, retired.wanted) == ("left alone", False)
+    assert (folder.root / "deploy").is_symlink()
+    assert (out / "SKILL.md").exists()
+
+
+def test_the_folder_itself_may_be_a_link(library, folder, tmp_path):
+    (tmp_path / "shared").mkdir()
+    folder.root.symlink_to("shared")
+
+    assert states(place(library, folder)) == {"bake": "written", "deploy": "written"}
+    assert (tmp_path / "shared" / "bake" / "SKILL.md").is_file()
+
+
 def test_retired_skills_go_when_asked_for_and_only_as_they_were_written(library, folder, tmp_path):
     place(library, folder)
     for name in ("bake", "deploy"):

@@ -5,7 +5,6 @@ Nothing here imports numpy, SQLite or an encoder: that is left to the command th
 
 import functools
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import mkstemp
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -163,7 +161,7 @@ def says(function: F) -> F:
 def masks(function: F) -> F:
     """The options for what is masked, which the command gets as `masking`."""
     options = (
-        click.option("--no-mask", is_flag=True, help="Store secrets as they are, byte for byte."),
+        click.option("--no-mask", is_flag=True, help="Store secrets as they are, byte for byte; recalled blocks are taken out all the same."),
         click.option("--mask-personal", is_flag=True, help="Also mask emails, phone, card and account numbers, addresses."),
         click.option("--scan", type=click.Choice(["detect-secrets"]), help="Also look with this scanner (pip install 'hardwon[secrets]')."),
     )  # fmt: skip
@@ -209,40 +207,6 @@ def text_of(data: bytes, name: str, most: int, repair: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is not UTF-8: {error.reason} at byte {error.start}; convert it first") from error
-
-
-@contextmanager
-def written(path: str) -> Iterator[IO[bytes]]:
-    """A file to write to, its owner's alone, which stands at `path` only once all of it is written.
-
-    A dash is standard output; a device or a pipe is written to as it is.
-    """
-    if path == "-":
-        yield sys.stdout.buffer
-    elif Path(path).exists() and not Path(path).is_file():
-        with Path(path).open("wb") as file:
-            yield file
-    else:
-        with placed(path) as temporary, temporary.open("wb") as file:
-            yield file
-
-
-@contextmanager
-def placed(path: str) -> Iterator[Path]:
-    """A fresh file to fill, its owner's alone, which stands at `path` once that is done; not at all when it fails."""
-    try:
-        descriptor, name = mkstemp(dir=Path(path).parent, prefix=".experience-")
-    except OSError as error:
-        error.filename = path  # what was asked for, not what stands in for it meanwhile
-        raise
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def width() -> int:

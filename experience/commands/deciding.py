@@ -121,14 +121,19 @@ def retire(settings: Settings, /, name: str, reason: str, by: str, **named: Any)
     metavar="DIR",
     help="The project's folder.  [default: where you are]",
 )
-@click.option("--prune", is_flag=True, help="Remove files of retired skills, where they are as this store wrote them.")
+@click.option(
+    "--prune",
+    is_flag=True,
+    help="Remove files of retired skills, where they are as this store wrote them; never a link.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
 @wants_json
 @click.pass_obj
 def export(settings: Settings, /, name: tuple[str, ...], *, prune: bool, dry_run: bool, **where: Any) -> None:
     """Write the newest versions of all skills in use (or of NAME) where an agent reads them.
 
-    Nothing but files that this store wrote is touched, and only as it wrote them. Exit code 1 when a skill was left alone.
+    Nothing but files that this store wrote is touched, and only as it wrote them; no link within the folder is
+    written through or removed. Exit code 1 when a skill in use was left alone; a retired one does not count.
     """
     from experience.learn.placing import LEFT, place
 

@@ -79,6 +79,7 @@ def _tell(settings: Settings, report: "Report", approved: list[str], waiting: in
     if settings.json:
         print_json({**reports.report_json(report), "approved": approved})
     else:
+        click.echo(_headline(report))
         for line in reports.report_lines(report):
             click.echo(line)
         if approved:
@@ -91,6 +92,13 @@ def _tell(settings: Settings, report: "Report", approved: list[str], waiting: in
         remark(f"Error: {error}")
     if report.errors:
         raise click.exceptions.Exit(1)
+
+
+def _headline(report: "Report") -> str:
+    if report.nothing_new:
+        return "Nothing has changed since the last time."
+    successes = count(report.successes, "success", "successes")
+    return f"{count(report.runs, 'run')}, {successes} of {count(report.groups, 'kind')}."
 
 
 @click.command()

@@ -1,14 +1,13 @@
 """`export`: a store's records in a file that other tools read, or that another store takes in."""
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from experience.commands.common import Settings, count, placed, remark, written
+from experience.commands.common import Settings, count, remark
+from experience.commands.putting import is_of_store, is_stream, placed, written
 
 if TYPE_CHECKING:
     from experience.store import SqliteStore
@@ -35,8 +34,9 @@ def export(settings: Settings, /, path: str, form: str, *, raw: bool) -> None:
     """
     if raw and form != "csv":
         raise click.UsageError(f"--raw is for --format csv; {form} has no formulas")
-    if path != "-" and _is_the_store(settings.db, Path(path)):
-        raise click.UsageError(f"{path} is the store itself; name another file")
+    if is_of_store(settings.db, path):
+        name = "standard output" if path == "-" else path
+        raise click.UsageError(f"{name} is the store itself; name another file")
     with settings.store() as store:
         if form == "llm-collection":
             _collection(settings, store, path)
@@ -66,7 +66,7 @@ def _lines(store: "SqliteStore", form: str, *, raw: bool) -> Iterator[str]:
 def _collection(settings: Settings, store: "SqliteStore", path: str) -> None:
     from experience.exporting.llm_collection import write_collection
 
-    if path == "-" or (Path(path).exists() and not Path(path).is_file()):
+    if path == "-" or is_stream(path):
         raise click.UsageError("llm-collection is a SQLite file; name a PATH for it")
     with placed(path) as file:
         done = write_collection(store, file, settings.encoder)
@@ -85,10 +85,3 @@ def _metadata(settings: Settings, path: str) -> None:
         f"show it with: datasette {settings.db} -m {file_name}; that serves the whole file, every namespace and what has expired "
         "too, to whoever reaches its port"
     )
-
-
-def _is_the_store(store: Path, path: Path) -> bool:
-    """Whether a path is the store's file, or one that SQLite keeps beside it, by whatever name."""
-    real, target = (os.path.realpath(one) for one in (store, path))  # which a link that leads to itself does not stop
-    own = [Path(f"{real}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
-    return Path(target) in own or any(file.exists() and path.exists() and file.samefile(path) for file in own)

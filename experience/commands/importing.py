@@ -215,7 +215,7 @@ def _tell_counts(counts: Mapping[str, int]) -> None:
     for what, number in list(counts.items())[:_SHOWN]:
         remark(f"  {number} {what}")
     if len(counts) > _SHOWN:
-        remark(f"  and {len(counts) - _SHOWN} more kinds")
+        remark(f"  and {count(len(counts) - _SHOWN, 'more kind')}")
 
 
 def _on_one_line(path: str) -> str:

@@ -127,4 +127,6 @@ def demo(settings: Settings, /) -> None:
 
 
 def _plain(value: object) -> object:
-    return (", ".join(f"{key}: {part}" for key, part in value.items()) or "none") if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {part}" for key, part in value.items()) or "none"
+    return "none yet" if value is None else value

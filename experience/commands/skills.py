@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from experience.commands import deciding
-from experience.commands.common import Settings, print_json, remark, wants_json, width
+from experience.commands.common import Settings, count, print_json, remark, wants_json, width
 from experience.commands.options import folder_from, library_of, memory_with_vectors, print_health, skills_folder
 from experience.errors import NotFound
 from experience.screen import visible
@@ -172,7 +172,7 @@ def lint(settings: Settings, /, **named: Any) -> None:
     for row in [] if settings.json else rows:
         click.echo(visible(f"{row['severity']:<8} {row['rule']}  {row['skill']}: {row['message']}"))
     if not rows and not settings.json:
-        remark(f"{len(found.skills)} skills, nothing to say")
+        remark(f"{count(len(found.skills), 'skill')}, nothing to say")
     if any(row["severity"] == "error" for row in rows):
         raise click.exceptions.Exit(1)
 

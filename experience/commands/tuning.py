@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from experience.commands.common import Settings, print_json, progress_bar, refresh_with_bar, remark, wants_json
+from experience.commands.common import Settings, count, print_json, progress_bar, refresh_with_bar, remark, wants_json
 from experience.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def _say(found: "Tuned", *, kept: bool) -> None:
         return
     low, high = found.gain
     click.echo(f"held-out nDCG@10  {found.before:.3f} before, {found.after:.3f} after ({low:+.3f} to {high:+.3f})")
-    click.echo(f"lean to words     {found.was:+.2f} before, {found.lean:+.2f} after, learned from {found.asked} runs")
+    click.echo(
+        f"lean to words     {found.was:+.2f} before, {found.lean:+.2f} after, learned from {count(found.asked, 'run')}"
+    )
     if found.better:
         remark("kept" if kept else "would be kept")
     else:

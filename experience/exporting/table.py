@@ -1,7 +1,7 @@
 """Records as CSV (RFC 4180, UTF-8), a row each, for spreadsheets and data frames.
 
 A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula and carries it out, and what agents recorded
-is not trusted. So such a cell gets an apostrophe in front, and so does one that begins with an apostrophe: who reads the
+is not trusted; some first drop white space and what is not seen. So such a cell gets an apostrophe in front, and so does one that begins with an apostrophe: who reads the
 file takes one leading apostrophe off and has every value back. `raw` leaves them out.
 """
 
@@ -13,6 +13,7 @@ from io import StringIO
 
 from experience.episode import moment_text
 from experience.protocols import Label, Record
+from experience.screen import UNSEEN
 from experience.store import SqliteStore
 from experience.transfer import exported
 
@@ -20,8 +21,8 @@ COLUMNS = (
     "id", "uid", "run_id", "situation", "tools", "skills", "tags", "outcome", "success", "label_class", "label_by", "label_evidence",
     "started_at", "recorded_at", "expires_at", "superseded", "supersedes", "steps", "tokens", "seconds", "money", "meta", "labels",
 )  # fmt: skip
-# What a spreadsheet acts upon, the wide forms too, also behind white space; and our own mark.
-_ACTS = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n']")
+# What a spreadsheet acts upon, the wide forms too, also behind white space and what nobody sees; and our own mark.
+_ACTS = re.compile(rf"[\s{UNSEEN}]*[=+\-@＝＋－＠]|[\t\r\n']")
 
 
 def csv_lines(store: SqliteStore, *, raw: bool = False) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """Approved skills put into a folder where an agent reads them, as many as can be, and what became of each.
 
 Only bytes that this store has once approved are replaced or removed. A file of somebody else's, or one that was changed by
-hand, is left alone, and so is what the standard does not allow; that is an answer, and no failure.
+hand, is left alone, and so is what the standard does not allow; that is an answer, and no failure. Within the folder no
+link is written through or removed: whoever made it says what it leads to, which may lie anywhere.
 """
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -65,8 +67,8 @@ def _placed(
             return Placed(version.name, SAME, path)
         if there is not None and not ours:
             return Placed(version.name, LEFT, path, _OTHER)
-        if errors := [found.message for found in lint(version.skill) if found.severity == "error"]:
-            return Placed(version.name, LEFT, path, f"the standard does not allow it: {'; '.join(errors)}")
+        if why := _forbidden(version) or _hindrance(folder, version.name):
+            return Placed(version.name, LEFT, path, why)
         if not dry_run:
             folder.write(version.name, version.content, there)
     except (InvalidSkill, SkillConflict, StoreError) as error:
@@ -90,6 +92,27 @@ def _retired(
     if not (ours and prune):
         why = "it is retired; --prune removes it" if ours else f"it is retired, and {_OTHER}"
         return Placed(version.name, LEFT, path, why, wanted=False)
+    if hindrance := _hindrance(folder, version.name):
+        return Placed(version.name, LEFT, path, f"it is retired, and {hindrance}", wanted=False)
     if not dry_run:
         folder.remove(version.name, there)
     return Placed(version.name, REMOVED, path)
+
+
+def _forbidden(version: Version) -> str:
+    """What the standard has against a skill; empty when nothing."""
+    errors = [found.message for found in lint(version.skill) if found.severity == "error"]
+    return f"the standard does not allow it: {'; '.join(errors)}" if errors else ""
+
+
+def _hindrance(folder: SkillFolder, name: str) -> str:
+    """What stands in the way of changing a skill's file, told without changing anything; empty when nothing does."""
+    own = folder.root / name
+    for link in (own, own / FILE):
+        if link.is_symlink():
+            nowhere = "" if link.exists() else " that leads nowhere"
+            return f"{link} is a link{nowhere}, and nothing is written through one or removed by it"
+    nearest = next(at for at in (own, *own.absolute().parents) if os.path.lexists(at))
+    if not nearest.is_dir():
+        return f"{nearest} is {'a link that leads nowhere' if nearest.is_symlink() else 'no folder'}; mend or remove it"
+    return "" if os.access(nearest, os.W_OK | os.X_OK) else f"{nearest} cannot be written to; see its permissions"

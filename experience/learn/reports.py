@@ -37,11 +37,9 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def report_lines(report: Report) -> Iterable[str]:
-    """The same for people."""
+    """What came of each kind, for people: drafts, and reasons with how often each was given; nothing when nothing is new."""
     if report.nothing_new:
-        yield "Nothing has changed since the last time."
         return
-    yield f"{report.runs} runs, {report.successes} successes of {report.groups} kinds."
     for draft in report.drafts:
         yield draft_line(draft)
     counts: dict[str, list[str]] = {}
