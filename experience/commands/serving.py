@@ -60,8 +60,11 @@ def mcp(
     if not http:
         _refuse(ctx, "host", "port", "token_file", "names")
     token = running.read_token(token_file, os.environ.get("EXPERIENCE_MCP_TOKEN") or None) if http else None
+    host = host.strip("[]")
     if http:
         running.may_listen(host, token)
+    for name in names:
+        running.checked_host(name)
     settings: Settings = ctx.obj
     with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
         server = make_server(memory, trust=trust, agent=agent)
@@ -88,6 +91,6 @@ def _listening(host: str, port: int) -> socket.socket:
     """A socket bound to an address of this machine. Raises InvalidInput."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host.strip("[]"), port), family=family)
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another") from error
