@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,9 +67,9 @@ def mcp(
     for name in names:
         running.checked_host(name)
     settings: Settings = ctx.obj
-    with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
-        server = make_server(memory, trust=trust, agent=agent)
-        with suppress(KeyboardInterrupt):  # which is how one ends it
+    try:
+        with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
+            server = make_server(memory, trust=trust, agent=agent)
             if not http:
                 running.run_stdio(server, memory)
                 return
@@ -77,6 +78,16 @@ def mcp(
                 remark(f"serving http://{f'[{host}]' if ':' in host else host}:{free}/mcp")
                 remark(f"for clients that call it {', '.join(running.allowed_hosts(bound, free, names))}")
                 running.run_http(server, memory, listening, token=token, names=names)
+    except KeyboardInterrupt:  # which is how one ends it
+        _leave()
+
+
+def _leave() -> None:
+    """End here and now, the store being closed: Python would wait for the thread that still embeds."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed already, or never there
+            stream.flush()
+    os._exit(0)
 
 
 def _refuse(ctx: click.Context, *names: str) -> None:
