@@ -383,6 +383,8 @@ def test_hostile_text_comes_back_as_a_quoted_string_that_ends_nothing(memory, ho
         ("record_episode", {"situation": TASK, "outcome": "x", "steps": True}, "the argument steps cannot be used"),
         ("record_episode", {"situation": TASK, "outcome": "x", "success": "null"}, "the argument success cannot be"),
         ("record_episode", {"situation": TASK, "outcome": "x", "run_id": "r" * 501}, "the argument run_id cannot be"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "evidence": " "}, "the evidence is blank"),
+        ("propose_learning", {"text": TASK, "run_id": "r" * 501}, "the argument run_id cannot be used"),
         ("get_brief", {"task": TASK, "run_id": "r" * 501}, "the argument run_id cannot be used"),
         ("get_brief", {"task": TASK, "run_id": " "}, "blank"),
         ("get_brief", {"task": TASK, "budget": 0}, "the argument budget cannot be used"),

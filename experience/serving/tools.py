@@ -118,6 +118,8 @@ class Tools:
 
         A success stated here is the agent's own claim: it confirms nothing until somebody else says so.
         """  # fmt: skip
+        if evidence:
+            _check_evidence(evidence)
         episode = Episode(situation, outcome, tools, skills, tags, success, run_id, cost=Cost(steps, tokens))
         id = self.memory.record(capped(episode), kind="self_claim", by=_client(ctx), evidence=evidence)
         return standing_of(self.memory.get(id))
@@ -133,8 +135,7 @@ class Tools:
         """Say later whether a recorded run worked, with what shows it. Earlier statements stay on record."""
         if (run_id is None) == (id is None):
             raise InvalidInput(f"got run_id {run_id!r} and id {id!r}; say which run by one of the two")
-        if not evidence.strip():
-            raise InvalidInput("the evidence is blank; it needs what shows it: a test's result, a person's words")
+        _check_evidence(evidence)
         record = self.memory.get_run(run_id) if run_id is not None else self.memory.get(id or 0)
         self.memory.label(record.id, success, kind=self.trust, by=_client(ctx), evidence=evidence)
         return standing_of(self.memory.get(record.id))
@@ -210,6 +211,11 @@ class Tools:
         """A task behind its brief, and how to record what becomes of it."""
         told = self.tell(task)
         return "\n\n".join([*([told.brief] if told.brief else []), task, _record_under(told.run_id)])
+
+
+def _check_evidence(evidence: str) -> None:
+    if not evidence.strip():
+        raise InvalidInput("the evidence is blank; it needs what shows it: a test's result, a person's words")
 
 
 def _record_under(run_id: str) -> str:
