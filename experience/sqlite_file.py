@@ -50,6 +50,10 @@ class SqliteFile:
                 self._db.close()
             self._db, self._left_to_parent = None, False
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Give up so soon where somebody else is writing the file; 30 seconds otherwise. Raises StoreError."""
+        self.read(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+
     def __enter__(self) -> Self:
         return self
 

@@ -211,3 +211,77 @@ def test_an_example_runs_as_a_script(name, tmp_path):
     assert asked[0][2]["model"] == "tiny"
     with Memory.open(tmp_path / "runs.db", "keyword") as memory:
         assert memory.count() == 1
+
+
+def final(example, content, **more):
+    """An endpoint's last answer as it is, whatever its content is."""
+    if shape_of(example) is as_openai:
+        return {"choices": [{"message": {"role": "assistant", **content}}], **more}
+    return {"role": "assistant", **content, **more}
+
+
+def as_it_is(step):
+    return step
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome"),
+    [
+        ({"content": "a\0b"}, "a\ufffdb"),
+        ({"content": "half \ud83d of it"}, "half \ufffd of it"),
+        ({"content": "whole \ud83d\ude00"}, "whole \U0001f600"),
+        ({"content": [{"type": "text", "text": "in "}, {"type": "text", "text": "parts\0"}]}, "in parts\ufffd"),
+        ({"content": [{"type": "text", "text": None}, {"type": "image"}, 5]}, ""),
+        ({"content": None}, ""),
+        ({}, ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "usage", [{}, {"usage": None}, {"usage": []}, {"usage": {"total_tokens": None, "input_tokens": None}}]
+)
+def test_a_last_answer_is_recorded_whatever_it_is_made_of(example, path, content, outcome, usage):
+    steps = [final(example, content, **usage)]
+    with Memory.open(path, "keyword") as memory, endpoint(as_it_is, steps) as (url, _):
+        assert example.work(memory, TASK, base_url=url) == outcome
+        [record] = memory.records()
+    assert (record.episode.outcome, record.episode.success, record.episode.cost.tokens) == (outcome, None, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("correct_learning", {"which": "nope", "text": "so"}),
+        ("correct_learning", {"which": "\ud83d", "text": "so"}),
+        ("propose_learning", {"text": "a\0b"}),
+        ("read_file", {"path": "a\0b"}),
+        ("read_file", {"path": "\ud83d"}),
+        ("read_file", {"path": [[[]]]}),
+        ("read_file", {"no": "such"}),
+        ("read_file", ["notes.txt"]),
+    ],
+)
+def test_a_call_that_cannot_be_done_is_an_answer_to_the_model_and_not_the_end_of_the_run(example, path, call, tmp_path, monkeypatch):  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    with Memory.open(path, "keyword") as memory, endpoint(shape_of(example), [[call], "done"]) as (url, asked):
+        assert example.work(memory, TASK, base_url=url) == "done"
+        [record] = memory.records()
+    assert record.episode.outcome == "done"
+    assert "rror: " in json.dumps(asked[1][2]["messages"]) or "is_error" in json.dumps(asked[1][2]["messages"])
+
+
+def test_arguments_that_nest_too_deeply_are_an_answer_to_the_model(path):
+    found = importlib.util.spec_from_file_location("openai_loop", ROOT / "docs" / "examples" / "openai_loop.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+
+    assert module.called({"function": {"name": "read_file", "arguments": "[" * 200_000}}).startswith("error: Recursion")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_without_a_task_says_how_it_is_called(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "examples" / f"{name}.py"], capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f'usage: python {name}.py "WHAT IS TO BE DONE"\n')
+    assert list(tmp_path.iterdir()) == []

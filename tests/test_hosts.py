@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,36 @@ def test_a_hook_of_ours_that_was_moved_into_another_group_is_taken_out_of_it():
 
     left = json.loads(claude_code.without_hooks(text, "settings.json"))
     assert left == {"hooks": {"SessionStart": [{"matcher": "startup", "hooks": [theirs]}]}}
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        "make lint || true # hardwonder",
+        "experience hook session-start || true # hardwon +event; notify-send hi",
+        "experience hook session-start || true # hardwon\nnotify-send hi",
+        "experience hook session-start || true # hardwon +lunch",
+        "make lint || true # hardwon",
+        "experience hook session-start || true # hardwon ",
+    ],
+)
+def test_a_command_that_only_holds_our_mark_is_left_to_its_owner(theirs):
+    text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": theirs}]}]}})
+
+    assert claude_code.without_hooks(text, "settings.json") == text
+    assert claude_code.without_hooks(claude_code.with_hooks(text, COMMANDS, "settings.json"), "settings.json") == text
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreToolUse", "Whatever", ""])
+def test_a_hook_of_ours_that_was_moved_to_another_event_is_found_there(event):
+    moved = json.loads(claude_code.with_hooks("{}", COMMANDS, "settings.json"))
+    moved["hooks"][event] = moved["hooks"].pop("SessionStart")
+    moved["hooks"][event].append(FOREIGN)
+    left = json.loads(claude_code.without_hooks(json.dumps(moved), "settings.json"))
+    again = claude_code.with_hooks(json.dumps(moved), COMMANDS, "settings.json")
+
+    assert left == {"hooks": {event: [FOREIGN]}}
+    assert again.count("hook session-start") == 1
 
 
 def test_of_a_key_that_stands_twice_the_one_that_counts_is_changed():
@@ -264,6 +295,41 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("before", [None, '{"a": 1}'])
+def test_where_the_second_file_cannot_be_written_the_first_is_as_it_was(project, monkeypatch, before):
+    path = project / ".claude" / "settings.json"
+    if before is not None:
+        path.parent.mkdir()
+        path.write_text(before)
+    replace = Path.replace
+
+    def refusing(self, target):
+        if Path(target).name == ".mcp.json":
+            raise PermissionError(13, "Permission denied")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", refusing)
+    result = command("install", "claude-code", "--mcp", code=1)
+
+    assert ".mcp.json cannot be written: Permission denied" in result.stderr
+    assert "written\n" not in result.stderr
+    assert (path.read_text() if path.exists() else None) == before
+    assert not (project / ".mcp.json").exists()
+
+
+def test_installing_anew_says_what_it_takes_out_and_what_still_names_another_store(project):
+    command("--db", "old.db", "install", "claude-code", "--on-prompt", "--mcp")
+    said = command("--db", "new.db", "install", "claude-code").stderr
+    again = command("--db", "new.db", "install", "claude-code", "--mcp").stderr
+
+    assert "the earlier hook user-prompt-submit goes" in said
+    assert ".mcp.json: still starts the server as" in said
+    assert "old.db" in said
+    assert "still starts" not in again
+    assert "goes" not in again
+    assert "still" not in command("--db", "new.db", "install", "claude-code").stderr
+
+
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     path = tmp_path / "settings.json"
     path.write_bytes(b"{\xff}")
@@ -372,6 +438,56 @@ def test_a_hook_that_can_do_nothing_says_so_and_never_fails_the_session(path, ho
     assert result.stderr.startswith("the hook did nothing: ")
     with SqliteStore(path) as store:
         assert store.count() == 1
+
+
+def test_a_home_that_nobody_has_does_not_fail_the_session(path):
+    result = command("--db", path, "hook", "session-end", stdin=said(transcript_path="~nosuchuser/x"))
+    assert result.stderr.startswith("the hook did nothing: ")
+
+
+@pytest.mark.parametrize("hook", ["session-start", "session-end", "user-prompt-submit"])
+def test_a_closed_standard_input_does_not_fail_the_session(path, hook):
+    words = shlex.join([sys.executable, "-m", "experience", "--db", str(path), "hook", hook])
+    done = subprocess.run(
+        ["sh", "-c", f"{words} <&-"], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("the hook did nothing: the hook was told nothing, since standard input is closed")
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError(), KeyError("x"), TypeError("x"), MemoryError(), ZeroDivisionError("x")]
+)
+def test_whatever_goes_wrong_in_a_hook_is_one_line_and_no_failure(path, monkeypatch, error):
+    def failing(*_):
+        raise error
+
+    monkeypatch.setattr("experience.hosts.hooks.at_session_end", failing)
+    result = command("--db", path, "hook", "session-end", stdin=said())
+    assert result.stderr.startswith("the hook did nothing: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_session_does_not_wait_long_for_somebody_who_writes_the_store(path, monkeypatch):
+    with Memory.open(path, "keyword") as memory:
+        Learnings(memory.store).propose("The docs build needs Node 20")
+    monkeypatch.setattr("experience.commands.hosting._PATIENCE", 0.01)
+    noting, waited = SqliteStore.wait_at_most, []
+    monkeypatch.setattr(
+        SqliteStore, "wait_at_most", lambda self, seconds: (waited.append(seconds), noting(self, seconds))
+    )
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    result = command("--db", path, "hook", "session-start", stdin=said())
+    db.execute("ROLLBACK")
+    db.close()
+
+    assert waited == [0.01]
+    assert (result.stdout, "is being written by another process" in result.stderr) == ("", True)
+    with SqliteStore(path) as store:
+        assert store.read("PRAGMA busy_timeout") == [(30_000,)]
+        store.wait_at_most(2)
+        assert store.read("PRAGMA busy_timeout") == [(2_000,)]
 
 
 def test_a_file_that_is_no_store_does_not_fail_the_session(path, tmp_path):

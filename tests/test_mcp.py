@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import logging
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from hostile import HOSTILE
 from experience import Episode, Learnings, Memory, Receipts, SqliteStore
 from experience.backends import open_backend
 from experience.cli import main
-from experience.errors import EncoderError, InvalidInput, MissingPackage
+from experience.errors import EncoderError, InvalidInput, MissingPackage, StoreError
 from experience.learn.evidence import Citation
 from experience.learn.folder import SkillFolder
 from experience.learn.library import SkillLibrary
@@ -29,7 +30,16 @@ from experience.learn.skill import Skill
 from experience.recalled import CLOSING, OPENING
 from experience.screen import revealed
 from experience.serving.answers import LONGEST_TEXT
-from experience.serving.running import _catch_up, allowed_hosts, is_loopback, may_listen, read_token, run_http
+from experience.serving.running import (
+    _catch_up,
+    _OneLine,
+    allowed_hosts,
+    checked_host,
+    is_loopback,
+    may_listen,
+    read_token,
+    run_http,
+)
 from experience.testing import HashEncoder
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed (pip install 'hardwon[mcp]')")
@@ -85,8 +95,8 @@ async def over_pipes(path, *options, log=None, mode="auto", **how):
 
 
 @contextmanager
-def http_server(path, *options, token=None, **how):
-    """A server on a free port of this machine, and the port; ended afterwards."""
+def http_server(path, *options, token=None, said=None, **how):
+    """A server on a free port of this machine, and the port; ended afterwards, and what it then has said is put in `said`."""
     environ = environment() | ({"EXPERIENCE_MCP_TOKEN": token} if token else {})
     process = subprocess.Popen(
         command(path, "mcp", "--http", "--port", "0", *options, **how), stderr=subprocess.PIPE, text=True, env=environ
@@ -103,6 +113,8 @@ def http_server(path, *options, token=None, **how):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if said is not None:
+            said.append(process.stderr.read())
         process.stderr.close()
 
 
@@ -360,6 +372,20 @@ def test_hostile_text_comes_back_as_a_quoted_string_that_ends_nothing(memory, ho
         ("report_outcome", {"success": True, "evidence": "x", "id": 99}, "there is no episode 99"),
         ("report_outcome", {"success": None, "evidence": "x", "id": 1}, "the argument success cannot be used"),
         ("report_outcome", {"success": True, "evidence": "", "id": 1}, "the argument evidence cannot be used"),
+        ("report_outcome", {"success": True, "evidence": "  ", "id": 1}, "the evidence is blank"),
+        ("report_outcome", {"success": True, "evidence": "x", "id": True}, "the argument id cannot be used"),
+        ("report_outcome", {"success": True, "evidence": "x", "id": "1"}, "the argument id cannot be used"),
+        ("report_outcome", {"success": "yes", "evidence": "x", "id": 1}, "the argument success cannot be used"),
+        ("report_outcome", {"success": 1, "evidence": "x", "id": 1}, "the argument success cannot be used"),
+        ("propose_learning", {"text": TASK, "corrects": True}, "the argument corrects"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "tools": '["a"]'}, "the argument tools cannot be used"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "tags": [1]}, "the argument tags.0 cannot be used"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "steps": True}, "the argument steps cannot be used"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "success": "null"}, "the argument success cannot be"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "run_id": "r" * 501}, "the argument run_id cannot be"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "evidence": " "}, "the evidence is blank"),
+        ("propose_learning", {"text": TASK, "run_id": "r" * 501}, "the argument run_id cannot be used"),
+        ("get_brief", {"task": TASK, "run_id": "r" * 501}, "the argument run_id cannot be used"),
         ("get_brief", {"task": TASK, "run_id": " "}, "blank"),
         ("get_brief", {"task": TASK, "budget": 0}, "the argument budget cannot be used"),
         ("propose_learning", {"text": TASK, "impact": "huge"}, "the argument impact cannot be used"),
@@ -444,6 +470,149 @@ def test_the_prompt_tells_the_brief_the_task_and_how_to_record_it(memory, store)
     assert Receipts(store).of(re.search(r'run_id "(run-[0-9a-f]+)"', text).group(1))
 
 
+def test_a_text_that_looks_like_json_is_kept_as_the_text_that_it_is(memory, store):
+    async def drive():
+        async with in_memory(memory) as client:
+            return [(await ask(client, "get_brief", task=TASK, run_id=name))["run_id"] for name in ("null", "[1]", "7")]
+
+    assert anyio.run(drive) == ["null", "[1]", "7"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"task": TASK, "budget": "5"}, "brief has no argument 'budget'; it takes task"),
+        ({}, "the argument task cannot be used: Field required"),
+    ],
+)
+def test_what_the_prompt_cannot_take_is_said_in_a_sentence(memory, arguments, says):
+    async def drive():
+        async with in_memory(memory) as client:
+            with pytest.raises(mcp.MCPError) as refused:
+                await client.get_prompt("brief", arguments)
+            with pytest.raises(mcp.MCPError, match="there is no prompt 'other'; there is brief"):
+                await client.get_prompt("other", {})
+            return refused.value
+
+    error = anyio.run(drive)
+    assert (error.code, error.message) == (-32602, says)
+
+
+def test_what_the_store_says_to_the_prompt_reaches_the_client_and_no_traceback_the_log(memory, monkeypatch, caplog):
+    def locked(*_):
+        raise StoreError("the store is being written by another process; try again")
+
+    monkeypatch.setattr(Receipts, "add", locked)
+
+    async def drive():
+        async with in_memory(memory) as client:
+            with pytest.raises(mcp.MCPError, match="is being written by another process; try again"):
+                await client.get_prompt("brief", {"task": TASK})
+
+    anyio.run(drive)
+    assert caplog.text == ""
+
+
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain", "version": "1"}}}  # fmt: skip
+
+
+@contextmanager
+def piped(path):
+    """A server at two pipes that has answered the greeting."""
+    with subprocess.Popen(
+        command(path, "mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as process:  # fmt: skip
+        process.stdin.write(json.dumps(HELLO) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+def test_an_interrupt_ends_the_server_at_two_pipes_and_leaves_the_store_whole(path):
+    with piped(path) as process:
+        call = {"name": "record_episode", "arguments": {"situation": TASK, "outcome": "Live"}}
+        for message in (
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": call},
+        ):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 2
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(20), process.stderr.read()) == (0, "")
+    with SqliteStore(path) as store:
+        assert store.count() == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_an_interrupt_ends_the_server_at_a_terminal(path):
+    ours, theirs = os.openpty()
+    try:
+        with subprocess.Popen(
+            command(path, "mcp"), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        ) as process:  # fmt: skip
+            os.write(ours, json.dumps(HELLO).encode() + b"\n")
+            assert json.loads(process.stdout.readline())["id"] == 1
+            process.send_signal(signal.SIGINT)
+            assert (process.wait(20), process.stderr.read()) == (0, "")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code"),
+    [
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "\\ud83d hi"}}', 7, -32700),
+        ('{"jsonrpc": "2.0", "id": "\\ud83d", "method": "ping"}', None, -32700),
+        ('{"id": 8, "method": "ping"}', 8, -32700),
+        ("this is no JSON", None, -32700),
+        ("[" * 100_000, None, -32700),
+        ("[]", None, -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(path, line, id, code):
+    with piped(path) as process:
+        process.stdin.write(line + "\n" + json.dumps({"jsonrpc": "2.0", "id": 99, "method": "ping"}) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+        assert (process.wait(20), process.stderr.read()) == (0, "")
+    assert (answers[0]["id"], answers[0]["error"]["code"], answers[1]["id"]) == (id, code, 99)
+
+
+def test_a_client_that_no_longer_reads_ends_the_server_without_a_traceback(path):
+    with piped(path) as process:
+        process.stdout.close()
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+        process.stdin.flush()
+        assert (process.wait(20), process.stderr.read()) == (0, "")
+
+
+def test_what_goes_wrong_is_one_line_of_the_log():
+    error = ExceptionGroup("several", [ValueError("one\ntwo \x1b[31m")])
+    failed = (type(error), error, None)
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "x.py", 1, "Exception in %s\n", ("application",), failed)
+    said = _OneLine().format(record)
+    assert said.startswith("uvicorn.error: Exception in application: ValueError: one two \\x1b[31m")
+    assert "\n" not in said
+
+
+def test_a_request_that_is_half_sent_leaves_no_traceback(path):
+    said = []
+    with http_server(path, said=said) as port:
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", port)) as half:
+                half.sendall(
+                    f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 500\r\n\r\n{{".encode()
+                )
+        assert posted(port) == 200
+    assert "Traceback" not in said[0]
+    assert said[0].count("\n") <= 3
+
+
 def test_nothing_but_the_protocol_is_on_standard_output(path):
     lines = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain", "version": "1"}}},
@@ -457,11 +626,12 @@ def test_nothing_but_the_protocol_is_on_standard_output(path):
     ) as process:  # fmt: skip
         process.stdin.write(asked)
         process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
+        answers = [json.loads(process.stdout.readline()) for _ in range(4)]
         process.stdin.close()
         rest = process.stdout.read()
 
-    assert sorted(answer["id"] for answer in answers) == [1, 2, 3]
+    answers = [*answers, *map(json.loads, rest.splitlines())]
+    assert sorted(answer["id"] or 0 for answer in answers) == [0, 1, 2, 3]
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert process.returncode == 0
 
@@ -628,7 +798,7 @@ def test_a_port_that_others_reach_is_refused_without_a_token(path, monkeypatch, 
     result = CliRunner().invoke(main, ["--db", str(path), "mcp", "--http"])
     assert (result.exit_code, "needs at least 16" in result.stderr) == (1, True)
     result = CliRunner().invoke(main, ["--db", str(path), "mcp", "--token-file", str(tmp_path / "token")])
-    assert (result.exit_code, "go with --http" in result.stderr) == (2, True)
+    assert (result.exit_code, "would do nothing without --http" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -650,10 +820,30 @@ def test_a_token_that_could_not_be_kept_or_sent_is_refused(tmp_path, token):
 
 
 def test_a_name_that_clients_use_is_taken_with_any_port_given_or_the_servers():
-    assert allowed_hosts("127.0.0.1", 80) == ["127.0.0.1:80", "localhost:80"]
-    assert allowed_hosts("::1", 80) == ["[::1]:80", "localhost:80"]
-    assert allowed_hosts("0.0.0.0", 80) == ["0.0.0.0:80", "localhost:80", "127.0.0.1:80"]
-    assert set(allowed_hosts("10.0.0.1", 80, ["box", "box:443"])) == {"10.0.0.1:80", "box:80", "box:443", "box"}
+    assert allowed_hosts("127.0.0.1", 81) == ["127.0.0.1:81", "localhost:81"]
+    assert allowed_hosts("::1", 81) == ["[::1]:81", "localhost:81"]
+    assert allowed_hosts("0.0.0.0", 81) == ["0.0.0.0:81", "localhost:81", "127.0.0.1:81"]
+    assert set(allowed_hosts("10.0.0.1", 81, ["box", "box:443"])) == {"10.0.0.1:81", "box:81", "box:443", "box"}
+    assert "[fe80::1]:81" in allowed_hosts("10.0.0.1", 81, ["[fe80::1]"])
+
+
+def test_at_the_port_that_no_client_names_a_host_is_known_without_it():
+    assert allowed_hosts("127.0.0.1", 80) == ["127.0.0.1:80", "localhost:80", "127.0.0.1", "localhost"]
+    assert "127.0.0.1" not in allowed_hosts("127.0.0.1", 8080)
+
+
+def test_a_name_is_allowed_as_it_is_written_and_as_browsers_write_it():
+    assert {"Box", "box", "Box:81", "box:81"} < set(allowed_hosts("127.0.0.1", 81, ["Box"]))
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "*", "*:*", "http://box", "box/mcp", "box:", "box:http", "a b", "::1", "box,other", "-box", "böx"]
+)
+def test_a_name_that_no_host_header_has_is_refused(path, name):
+    done = CliRunner().invoke(main, ["--db", str(path), "mcp", "--http", "--allow-host", name])
+    assert (done.exit_code, "it needs NAME or NAME:PORT" in done.stderr, path.exists()) == (1, True, False)
+    for fine in ("box", "box.example.org:443", "10.0.0.1", "[::1]:80", "Box_2"):
+        assert checked_host(fine) == fine
 
 
 def test_what_was_recorded_elsewhere_is_embedded_as_a_server_starts_and_trouble_with_that_ends_nothing(store, caplog):

@@ -2,6 +2,8 @@
 
     ANTHROPIC_API_KEY=... python anthropic_loop.py "What does notes.txt say about the release?"
 
+ANTHROPIC_BASE_URL names another endpoint, without /v1 (https://api.anthropic.com where it is not set), and MODEL another model.
+
 Each run is told what earlier ones say of its task, is recorded as it goes, and leaves its account for the next. Only the
 standard library speaks to the endpoint here. With the official client `ask` becomes two lines:
 
@@ -97,8 +99,22 @@ def called(block: dict[str, Any]) -> dict[str, Any]:
     answer = {"type": "tool_result", "tool_use_id": block["id"]}
     try:
         return {**answer, "content": CALLED[block["name"]](**block["input"])}
-    except (KeyError, TypeError, ValueError, OSError) as error:  # a denied tool is an OSError too
+    except (LookupError, TypeError, ValueError, OSError, RecursionError) as error:  # a denied tool is an OSError too
         return {**answer, "content": f"{type(error).__name__}: {error}", "is_error": True}
+
+
+def plain(content: Any) -> str:
+    """An answer as a text that can be recorded, whether it came as a text, in parts, with halves of characters, or not at all."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    whole = "".join(text for text in texts if isinstance(text, str)).replace("\0", "\ufffd")
+    return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def counted(usage: Any, *names: str) -> int:
+    """Tokens by an endpoint's own count; 0 where it gives none."""
+    counts = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    return sum(count for count in counts if isinstance(count, int) and count > 0)
 
 
 def work(
@@ -118,13 +134,13 @@ def work(
         tokens = 0
         for turn in range(1, MOST_TURNS + 1):
             answer = ask(base_url, key, model, messages)
-            usage = answer.get("usage", {})
-            tokens += usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+            tokens += counted(answer.get("usage"), "input_tokens", "output_tokens")
             run.cost = Cost(steps=turn, tokens=tokens)
-            messages.append({"role": "assistant", "content": answer["content"]})
-            calls = [block for block in answer["content"] if block["type"] == "tool_use"]
+            said = answer.get("content") or []
+            messages.append({"role": "assistant", "content": said})
+            calls = [block for block in said if isinstance(block, dict) and block.get("type") == "tool_use"]
             if not calls:
-                run.outcome = "".join(block["text"] for block in answer["content"] if block["type"] == "text")
+                run.outcome = plain(said)
                 run.success = check(run.outcome)
                 run.evidence = "" if run.success is None else "the answer was checked"
                 return run.outcome
@@ -133,6 +149,8 @@ def work(
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit('usage: python anthropic_loop.py "WHAT IS TO BE DONE"')
     with Memory.open("runs.db") as opened:
         print(
             work(

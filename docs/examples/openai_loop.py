@@ -2,6 +2,8 @@
 
     OPENAI_API_KEY=... python openai_loop.py "What does notes.txt say about the release?"
 
+OPENAI_BASE_URL names another endpoint, with its /v1 (https://api.openai.com/v1 where it is not set), and MODEL another model.
+
 Each run is told what earlier ones say of its task, is recorded as it goes, and leaves its account for the next. Only the
 standard library speaks to the endpoint here. With the official client `ask` becomes two lines:
 
@@ -94,11 +96,24 @@ def ask(base_url: str, key: str, model: str, messages: list[dict[str, Any]]) -> 
 
 def called(call: dict[str, Any]) -> str:
     """What a call of a tool gives; what goes wrong is for the model to read."""
-    name = call["function"]["name"]
     try:
-        return CALLED[name](**json.loads(call["function"]["arguments"] or "{}"))
-    except (KeyError, TypeError, ValueError, OSError) as error:  # a denied tool is an OSError too
+        return CALLED[call["function"]["name"]](**json.loads(call["function"]["arguments"] or "{}"))
+    except (LookupError, TypeError, ValueError, OSError, RecursionError) as error:  # a denied tool is an OSError too
         return f"error: {type(error).__name__}: {error}"
+
+
+def plain(content: Any) -> str:
+    """An answer as a text that can be recorded, whether it came as a text, in parts, with halves of characters, or not at all."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    whole = "".join(text for text in texts if isinstance(text, str)).replace("\0", "\ufffd")
+    return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def counted(usage: Any, *names: str) -> int:
+    """Tokens by an endpoint's own count; 0 where it gives none."""
+    counts = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    return sum(count for count in counts if isinstance(count, int) and count > 0)
 
 
 def work(
@@ -118,12 +133,12 @@ def work(
         tokens = 0
         for turn in range(1, MOST_TURNS + 1):
             answer = ask(base_url, key, model, messages)
-            tokens += answer.get("usage", {}).get("total_tokens", 0)
+            tokens += counted(answer.get("usage"), "total_tokens")
             run.cost = Cost(steps=turn, tokens=tokens)
             said = answer["choices"][0]["message"]
             messages.append(said)
             if not said.get("tool_calls"):
-                run.outcome = said["content"] or ""
+                run.outcome = plain(said.get("content"))
                 run.success = check(run.outcome)
                 run.evidence = "" if run.success is None else "the answer was checked"
                 return run.outcome
@@ -133,6 +148,8 @@ def work(
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit('usage: python openai_loop.py "WHAT IS TO BE DONE"')
     with Memory.open("runs.db") as opened:
         print(
             work(

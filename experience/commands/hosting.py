@@ -3,8 +3,8 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from experience.commands.common import Settings, remark
-from experience.errors import ExperienceError
+from experience.errors import ExperienceError, InvalidInput
 from experience.hosts import claude_code
 from experience.screen import visible
 
 if TYPE_CHECKING:
     from experience.hosts.settings import Change
+
+_PATIENCE = 2.0  # seconds that a session is held up at most by somebody else who writes the store
+_TROUBLE = (ExperienceError, OSError, ImportError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError)  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -59,8 +62,8 @@ def install_claude_code(
     names = ["session-start", "session-end", *(["user-prompt-submit"] if on_prompt else [])]
     commands = {claude_code.EVENTS[name]: shlex.join([*command, "hook", name]) for name in names}
     changes = [_planned(path, lambda text: claude_code.with_hooks(text, commands, str(path)))]
+    servers = Path(".mcp.json")
     if mcp:
-        servers = Path(".mcp.json")
         changes.append(
             _planned(
                 servers,
@@ -70,6 +73,7 @@ def install_claude_code(
         if find_spec("mcp") is None:
             remark("the server will not start before its package is there: pip install 'hardwon[mcp]'")
     _carry_out(changes, dry_run=dry_run)
+    _remark_earlier(changes[0], names, None if mcp or scope == "user" else servers, [*command, "mcp"])
 
 
 @click.group()
@@ -118,27 +122,36 @@ def user_prompt_submit(settings: Settings, /) -> None:
 @click.pass_obj
 def session_end(settings: Settings, /) -> None:
     """Import the transcript of a session that has ended."""
-    from experience.hosts.hooks import at_session_end, heard
+    from experience.hosts.hooks import at_session_end
 
     with _never_failing():
-        said = heard(sys.stdin.buffer.read())
+        said = _heard()
         with settings.store(create=True) as store:
             at_session_end(store, said)
 
 
 def _tell(settings: Settings, backend: str, telling: Callable[..., dict[str, Any] | None]) -> None:
-    from experience.hosts.hooks import heard
     from experience.memory import Memory
 
     with _never_failing():
-        said = heard(sys.stdin.buffer.read())
+        said = _heard()
         if not settings.db.exists():
             remark(f"there is no store at {settings.db} yet, so there is nothing to tell of earlier runs")
             return
         with Memory.open(settings.db, backend, settings.encoder, settings.namespace, create=False) as memory:
+            memory.store.wait_at_most(_PATIENCE)
             answer = telling(memory, said, shlex.join(_command(settings)))
         if answer is not None:
             click.echo(json.dumps(answer))
+
+
+def _heard() -> Mapping[str, Any]:
+    """What the host says. Raises InvalidInput."""
+    from experience.hosts.hooks import heard
+
+    if sys.stdin is None:
+        raise InvalidInput("the hook was told nothing, since standard input is closed; it is for a host to call")
+    return heard(sys.stdin.buffer.read())
 
 
 @contextmanager
@@ -146,8 +159,8 @@ def _never_failing() -> Iterator[None]:
     """Say what is wrong on standard error, and let the host's session go on."""
     try:
         yield
-    except (ExperienceError, OSError, ImportError, ValueError) as error:
-        remark(f"the hook did nothing: {error}")
+    except _TROUBLE as error:
+        remark(f"the hook did nothing: {error if str(error) else type(error).__name__}")
 
 
 def _command(settings: Settings) -> list[str]:
@@ -169,6 +182,17 @@ def _settings_path(scope: str, named: Path | None) -> Path:
     return (Path.home() if scope == "user" else Path()) / ".claude" / "settings.json"
 
 
+def _remark_earlier(change: "Change", names: list[str], servers: Path | None, command: list[str]) -> None:
+    """What an earlier installation wrote and this one took out, or left although it is for another store."""
+    if change.before is not None and (gone := claude_code.installed(change.before, str(change.path)) - set(names)):
+        remark(f"{change.path}: the earlier hook {', '.join(sorted(gone))} goes, as it was not asked for again")
+    with suppress(ExperienceError):  # what is no list of servers starts none of ours
+        text = None if servers is None else _planned(servers, lambda text: text).before
+        started = None if text is None else claude_code.served(text, str(servers))
+        if started is not None and started != command:
+            remark(f"{servers}: still starts the server as {shlex.join(started)}; install with --mcp to change that")
+
+
 def _planned(path: Path, change: Callable[[str | None], str | None]) -> "Change":
     from experience.hosts.settings import planned
 
@@ -179,11 +203,12 @@ def _carry_out(changes: "list[Change]", *, dry_run: bool) -> None:
     """All changes, once all are known to be possible; what they are goes to standard output in a dry run."""
     from experience.hosts.settings import carry_out
 
+    if not dry_run:
+        carry_out(*changes)
     for change in changes:
         if change.before == change.after:
             remark(f"{change.path}: nothing to change")
         elif dry_run:
             click.echo(visible(change.diff()), nl=False)
         else:
-            carry_out(change)
             remark(f"{change.path}: {'removed' if change.after is None else 'written'}")

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,12 +61,15 @@ def mcp(
     if not http:
         _refuse(ctx, "host", "port", "token_file", "names")
     token = running.read_token(token_file, os.environ.get("EXPERIENCE_MCP_TOKEN") or None) if http else None
+    host = host.strip("[]")
     if http:
         running.may_listen(host, token)
+    for name in names:
+        running.checked_host(name)
     settings: Settings = ctx.obj
-    with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
-        server = make_server(memory, trust=trust, agent=agent)
-        with suppress(KeyboardInterrupt):  # which is how one ends it
+    try:
+        with Memory.open(settings.db, settings.backend, settings.encoder, settings.namespace) as memory:
+            server = make_server(memory, trust=trust, agent=agent)
             if not http:
                 running.run_stdio(server, memory)
                 return
@@ -74,6 +78,16 @@ def mcp(
                 remark(f"serving http://{f'[{host}]' if ':' in host else host}:{free}/mcp")
                 remark(f"for clients that call it {', '.join(running.allowed_hosts(bound, free, names))}")
                 running.run_http(server, memory, listening, token=token, names=names)
+    except KeyboardInterrupt:  # which is how one ends it
+        _leave()
+
+
+def _leave() -> None:
+    """End here and now, the store being closed: Python would wait for the thread that still embeds."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed already, or never there
+            stream.flush()
+    os._exit(0)
 
 
 def _refuse(ctx: click.Context, *names: str) -> None:
@@ -88,6 +102,6 @@ def _listening(host: str, port: int) -> socket.socket:
     """A socket bound to an address of this machine. Raises InvalidInput."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host.strip("[]"), port), family=family)
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another") from error

@@ -1,12 +1,14 @@
 """What Claude Code's settings say when the library is in them: pure, text in and text out.
 
 Each of our hooks is a shell command that ends with a remark: that it is ours, and which of the containers around it were not
-there before, so that taking it out takes those out too and leaves everything else to the byte. A hook never fails a
+there before, so that taking it out takes those out too and leaves everything else to the byte. It is ours wherever it stands, and
+only if the whole end of the command is what we write. A hook never fails a
 session: whatever becomes of our command, the shell says that all is well.
 """
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from experience.errors import InvalidInput
 from experience.hosts.splicing import added, checked_object, removed, value_at
@@ -16,7 +18,8 @@ EVENTS = {"session-start": "SessionStart", "session-end": "SessionEnd", "user-pr
 SERVER = "experience"
 """The name that the server has among a project's."""
 
-_OURS = " || true # hardwon"
+_REMARK = " || true # hardwon"
+_OURS = re.compile(rf" hook ({'|'.join(EVENTS)}){re.escape(_REMARK)}((?: \+(?:file|hooks|event))*)\Z")
 _SECONDS = {"SessionStart": 30, "SessionEnd": 300, "UserPromptSubmit": 30}
 _MARK = "HARDWON_INSTALLED"
 _EMPTY = "{\n}\n"  # a file that is made for our entries
@@ -24,6 +27,8 @@ _EMPTY = "{\n}\n"  # a file that is made for our entries
 
 def with_hooks(text: str | None, commands: Mapping[str, str], name: str) -> str:
     """The settings with a hook for each event of `commands`, and no other of ours; None is a file that is not there.
+
+    Each command has to end in `hook NAME`.
 
     Raises InvalidInput for settings that are no JSON or that Claude Code would not take.
     """
@@ -50,13 +55,25 @@ def with_hooks(text: str | None, commands: Mapping[str, str], name: str) -> str:
 def without_hooks(text: str, name: str) -> str | None:
     """The settings without our hooks; None when the file itself was ours. Raises InvalidInput."""
     made: set[tuple[str, ...]] = set()
-    for event in EVENTS.values():
-        while (found := _our_hook(checked_object(text, name), event)) is not None:
-            group, number, remark = found
-            alone = number is None
-            text = removed(text, ("hooks", event, group) if alone else ("hooks", event, group, "hooks", number or 0))
-            made |= {_CONTAINERS[one](event) for one in remark.split(" +")[1:] if one in _CONTAINERS}
+    while found := _our_hooks(checked_object(text, name)):
+        hook = found[0]
+        text = removed(text, hook.place)
+        made |= {_CONTAINERS[one](EVENTS[hook.name]) for one in hook.remark.split(" +")[1:]}
     return _without_empty(text, made, name)
+
+
+def installed(text: str, name: str) -> set[str]:
+    """Which of our hooks settings have. Raises InvalidInput."""
+    return {hook.name for hook in _our_hooks(checked_object(text, name))}
+
+
+def served(text: str, name: str) -> list[str] | None:
+    """How a project's servers start ours, the command first; None where ours is not among them. Raises InvalidInput."""
+    entry = value_at(checked_object(text, name), ("mcpServers", SERVER))
+    if not isinstance(value_at(entry, ("env", _MARK)), str):
+        return None
+    arguments = entry.get("args")
+    return [str(entry.get("command")), *(map(str, arguments) if isinstance(arguments, list) else [])]
 
 
 def with_server(text: str | None, command: str, arguments: list[str], name: str) -> str:
@@ -94,7 +111,7 @@ _CONTAINERS: dict[str, Any] = {
 
 
 def _remark(made: list[str]) -> str:
-    return _OURS + "".join(f" +{one}" for one in made)
+    return _REMARK + "".join(f" +{one}" for one in made)
 
 
 def _require(data: dict[str, Any], place: tuple[str, ...], kind: type, name: str) -> None:
@@ -105,16 +122,31 @@ def _require(data: dict[str, Any], place: tuple[str, ...], kind: type, name: str
         raise InvalidInput(f"{'.'.join(place)} of {name} is {type(parent[place[-1]]).__name__}; it needs {needed}")
 
 
-def _our_hook(data: dict[str, Any], event: str) -> tuple[int, int | None, str] | None:
-    """The group of our first hook of an event, its number in the group (None when it is alone there), and its remark."""
+class _Hook(NamedTuple):
+    """A hook of ours: its name, what its remark says behind our mark, and what to take out: its group where it is alone there."""
+
+    name: str
+    remark: str
+    place: tuple[str | int, ...]
+
+
+def _our_hooks(data: dict[str, Any]) -> list[_Hook]:
+    """All hooks of ours, whichever event a person may have moved them to."""
+    events = value_at(data, ("hooks",))
+    return [hook for event in (events if isinstance(events, dict) else {}) for hook in _ours_of(data, event)]
+
+
+def _ours_of(data: dict[str, Any], event: str) -> list[_Hook]:
+    found = []
     groups = value_at(data, ("hooks", event))
     for at, group in enumerate(groups if isinstance(groups, list) else []):
         hooks = value_at(group, ("hooks",))
         for number, hook in enumerate(hooks if isinstance(hooks, list) else []):
             command = value_at(hook, ("command",))
-            if isinstance(command, str) and _OURS in command:
-                return at, None if len(hooks) == 1 else number, command.rpartition(_OURS)[2]
-    return None
+            if isinstance(command, str) and (ours := _OURS.search(command)):
+                place = ("hooks", event, at) if len(hooks) == 1 else ("hooks", event, at, "hooks", number)
+                found.append(_Hook(ours[1], ours[2], place))
+    return found
 
 
 def _without_empty(text: str, made: set[tuple[str, ...]], name: str) -> str | None:

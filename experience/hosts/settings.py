@@ -39,8 +39,21 @@ def planned(path: Path, change: Callable[[str | None], str | None]) -> Change:
     return Change(path, before, change(before))
 
 
-def carry_out(change: Change) -> None:
-    """Write what a change says. Raises StoreError when the file is not what it was; then nothing is changed."""
+def carry_out(*changes: Change) -> None:
+    """Write what changes say: all of them, or none. Raises StoreError when a file is not what it was, or cannot be written."""
+    done: list[Change] = []
+    try:
+        for change in changes:
+            _carry_out(change)
+            done.append(change)
+    except StoreError:
+        for change in reversed(done):
+            with suppress(StoreError):  # somebody else has written it since, and that stays
+                _carry_out(Change(change.path, change.after, change.before))
+        raise
+
+
+def _carry_out(change: Change) -> None:
     if change.before == change.after:
         return
     path = Path(os.path.realpath(change.path))  # a link stays one, and what it leads to is changed

@@ -8,16 +8,19 @@ reaches it by a name of its own, and one that comes from a page of another origi
 import hmac
 import ipaddress
 import logging
+import re
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experience.errors import ExperienceError, InvalidInput
+from experience.errors import ExperienceError, InvalidInput, shown
 from experience.memory import Memory
+from experience.screen import visible
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -31,6 +34,10 @@ SHORTEST_TOKEN = 16
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (only compared with)
 _PATIENCE = 5  # seconds for answers that are being given when the server ends
 
+_PLAIN_PORT = 80
+_PORT = re.compile(r":\d{1,5}\Z")
+_HOST = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+
 _log = logging.getLogger(__name__)
 
 
@@ -38,7 +45,7 @@ def is_loopback(host: str) -> bool:
     """Whether only this machine reaches what listens there; a name other than localhost may lead anywhere."""
     with suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]")).is_loopback
-    return host == "localhost"
+    return host.lower() == "localhost"
 
 
 def read_token(file: Path | None, variable: str | None) -> str | None:
@@ -69,7 +76,8 @@ def may_listen(host: str, token: str | None) -> None:
 def run_stdio(server: "MCPServer[Any]", memory: Memory) -> None:
     """Serve one client over standard input and output until it hangs up."""
     _log_to_stderr()
-    _run(server.run_stdio_async, memory)
+    with suppress(BrokenPipeError):  # the client hung up before it had read everything
+        _run(server.run_stdio_async, memory)
 
 
 def run_http(
@@ -108,10 +116,29 @@ def run_http(
 def allowed_hosts(host: str, port: int, names: Sequence[str] = ()) -> list[str]:
     """What a Host header may say to a server that listens there."""
     own = f"[{host}]" if ":" in host else host
+    names = list(
+        dict.fromkeys(one for name in names for one in (name.lower(), name))
+    )  # not every client writes it small
     here = [own, *(["localhost"] if is_loopback(host) else [])]
     if host in _EVERYWHERE:  # every address of the machine, so those of the loopback too
         here += ["localhost", "127.0.0.1", *(["[::1]"] if ":" in host else [])]
-    return [*(f"{one}:{port}" for one in here), *(one if ":" in one else f"{one}:{port}" for one in names), *names]
+    bare = here if port == _PLAIN_PORT else []  # which no client names
+    served = [
+        *(f"{one}:{port}" for one in here),
+        *bare,
+        *(one if _PORT.search(one) else f"{one}:{port}" for one in names),
+    ]
+    return list(dict.fromkeys([*served, *names]))
+
+
+def checked_host(name: str) -> str:
+    """A name that a Host header may have: NAME, NAME:PORT, or an address, in brackets where it has colons. Raises InvalidInput."""
+    if not _HOST.fullmatch(name):
+        raise InvalidInput(
+            f"the host is {shown(name)}; it needs NAME or NAME:PORT as clients call it, such as box.example.org, without a "
+            "scheme, a path or *"
+        )
+    return name
 
 
 def with_token(app: "ASGIApp", token: str) -> "ASGIApp":
@@ -144,7 +171,17 @@ def _run(serve: Callable[[], Any], memory: Memory) -> None:
             await serve()
             tasks.cancel_scope.cancel()
 
-    anyio.run(serving)
+    try:
+        anyio.run(serving)
+    except BaseExceptionGroup as errors:
+        raise _innermost(errors) from errors
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What went wrong first, out of the groups that tasks put it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _catch_up(memory: Memory) -> None:
@@ -155,5 +192,21 @@ def _catch_up(memory: Memory) -> None:
         _log.warning("what was recorded before could not be embedded: %s", error)
 
 
+class _OneLine(logging.Formatter):
+    """Who says what, and of an error its kind, its words and where it came from, however many lines those have."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = f"{record.name}: {record.getMessage().strip()}"
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            error = _innermost(error)
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+            said += f": {type(error).__name__}: {error}{place}"
+        return visible(" ".join(said.split()))
+
+
 def _log_to_stderr() -> None:
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    """One line for each problem, in the place of what the protocol's package has set up as the server was made."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

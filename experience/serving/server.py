@@ -4,7 +4,7 @@ An error of ours comes back as an answer that says so, in our words; so does an 
 has. What goes wrong otherwise is logged, and an agent learns only that it did.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experience import __version__
@@ -13,6 +13,8 @@ from experience.memory import Memory
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.tools import Tool
+    from mcp_types import PromptArgument
 
     from experience.serving.tools import Tools
 
@@ -36,20 +38,27 @@ def make_server(memory: Memory, *, trust: str = "self_claim", agent: str = "") -
     from experience.serving.tools import Tools
 
     tools = Tools(memory, trust, agent)
-    server = _plain_server()
-    _add_tools(server, tools)
+    server = _plain_server(_listed(tools))
     _add_resources(server, tools)
     return server
 
 
-def _plain_server() -> "MCPServer[Any]":
-    """A server without tools, which answers our errors in our words and takes no argument that a tool does not have."""
+def _plain_server(tools: "list[Tool]") -> "MCPServer[Any]":
+    """A server of tools, which answers our errors in our words and takes no argument that there is not."""
+    from mcp import MCPError
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-    from mcp_types import Tool
+    from mcp_types import INVALID_PARAMS, Tool
     from pydantic import ValidationError
 
     class Server(MCPServer[Any]):
+        async def run_stdio_async(self) -> None:
+            from experience.serving.pipes import streams
+
+            async with streams() as (read, write):
+                server = self._lowlevel_server
+                await server.run(read, write, server.create_initialization_options())
+
         async def list_tools(self) -> list[Tool]:
             found = await super().list_tools()
             closed = {"additionalProperties": False}
@@ -69,15 +78,38 @@ def _plain_server() -> "MCPServer[Any]":
                     raise ToolError(str(cause)) from error
                 raise
 
-    return Server("experience", title="hardwon", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
+        async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+            found = {prompt.name: prompt.arguments or [] for prompt in await super().list_prompts()}
+            if said := _unfit(name, arguments or {}, found):
+                raise MCPError(INVALID_PARAMS, said)
+            return await super().get_prompt(name, arguments, context)
+
+    return Server(
+        "experience", title="hardwon", version=__version__, instructions=_INSTRUCTIONS, tools=tools, log_level="WARNING"
+    )
+
+
+def _unfit(name: str, given: Mapping[str, str], found: "Mapping[str, list[PromptArgument]]") -> str:
+    """Why a prompt cannot be had; nothing when it can."""
+    if name not in found:
+        return f"there is no prompt {name!r}; there is {', '.join(found)}"
+    known = [one.name for one in found[name]]
+    if unknown := sorted(given.keys() - set(known)):
+        return f"{name} has no argument {unknown[0]!r}; it takes {', '.join(known)}"
+    missing = [one.name for one in found[name] if one.required and one.name not in given]
+    return _wrong((missing[0],), "Field required") if missing else ""
 
 
 def _wrong(where: tuple[int | str, ...], why: str) -> str:
     return f"the argument {'.'.join(map(str, where))} cannot be used: {why}"
 
 
-def _add_tools(server: "MCPServer[Any]", tools: "Tools") -> None:
+def _listed(tools: "Tools") -> "list[Tool]":
+    """What an agent may ask for."""
+    from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
+
+    from experience.serving.arguments import AsJson
 
     # Nothing here reaches beyond the store, and nothing takes anything out of it.
     reads = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
@@ -91,12 +123,17 @@ def _add_tools(server: "MCPServer[Any]", tools: "Tools") -> None:
         (tools.list_skills, "List skills", reads),
         (tools.get_skill, "Get a skill", reads),
     ]
+    found = []
     for function, title, hints in listed:
-        server.add_tool(function, title=title, annotations=ToolAnnotations(title=title, **hints))
+        tool = Tool.from_function(function, title=title, annotations=ToolAnnotations(title=title, **hints))
+        found.append(tool.model_copy(update={"fn_metadata": AsJson(**dict(tool.fn_metadata))}))
+    return found
 
 
 def _add_resources(server: "MCPServer[Any]", tools: "Tools") -> None:
+    from mcp import MCPError
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+    from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
     def found(read: Callable[[], str]) -> str:
         try:
@@ -124,4 +161,7 @@ def _add_resources(server: "MCPServer[Any]", tools: "Tools") -> None:
     @server.prompt(title="Begin a task with what earlier runs say")
     def brief(task: str) -> str:
         """The brief for a task, the task, and how to record what becomes of it."""
-        return tools.begin(task)
+        try:
+            return tools.begin(task)
+        except ExperienceError as error:
+            raise MCPError(INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR, str(error)) from error

@@ -49,6 +49,7 @@ Situation = Annotated[
     str, Field(description="What the run is asked to do, in the words it was asked in.", min_length=1)
 ]
 Names = tuple[str, ...]
+RunId = Annotated[str, Field(max_length=500)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Tools:
     def get_brief(
         self,
         task: Annotated[str, Field(description="What the run is asked to do, in the words it was asked in.")],
-        run_id: Annotated[str | None, Field(description="The run's own name; one is made when there is none.")] = None,
+        run_id: Annotated[
+            RunId | None, Field(description="The run's own name; one is made when there is none.")
+        ] = None,
         budget: Annotated[int, Field(description="Tokens that it may cost, estimated.", ge=100, le=20_000)] = 2000,
     ) -> Annotated[CallToolResult, Told]:
         """Get what earlier runs say about a task, before beginning it: learnings, similar runs that worked or failed, skills.
@@ -106,7 +109,7 @@ class Tools:
         ] = None,
         evidence: Annotated[str, Field(description="What shows that it worked or failed.")] = "",
         run_id: Annotated[
-            str | None, Field(description="The run's own name; the one that get_brief gave, if it was asked.")
+            RunId | None, Field(description="The run's own name; the one that get_brief gave, if it was asked.")
         ] = None,
         steps: Annotated[int | None, Field(description="Turns or actions taken.", ge=0)] = None,
         tokens: Annotated[int | None, Field(description="Tokens used, input and output together.", ge=0)] = None,
@@ -115,6 +118,8 @@ class Tools:
 
         A success stated here is the agent's own claim: it confirms nothing until somebody else says so.
         """  # fmt: skip
+        if evidence:
+            _check_evidence(evidence)
         episode = Episode(situation, outcome, tools, skills, tags, success, run_id, cost=Cost(steps, tokens))
         id = self.memory.record(capped(episode), kind="self_claim", by=_client(ctx), evidence=evidence)
         return standing_of(self.memory.get(id))
@@ -130,6 +135,7 @@ class Tools:
         """Say later whether a recorded run worked, with what shows it. Earlier statements stay on record."""
         if (run_id is None) == (id is None):
             raise InvalidInput(f"got run_id {run_id!r} and id {id!r}; say which run by one of the two")
+        _check_evidence(evidence)
         record = self.memory.get_run(run_id) if run_id is not None else self.memory.get(id or 0)
         self.memory.label(record.id, success, kind=self.trust, by=_client(ctx), evidence=evidence)
         return standing_of(self.memory.get(record.id))
@@ -142,7 +148,7 @@ class Tools:
         ctx: Context[Any, Any],
         impact: Annotated[Literal["low", "medium", "high"], Field(description="How much it matters.")] = "medium",
         run_id: Annotated[
-            str | None, Field(description="The run that found it: the name under which it got its brief.")
+            RunId | None, Field(description="The run that found it: the name under which it got its brief.")
         ] = None,
         corrects: Annotated[
             int | str | None,
@@ -205,6 +211,11 @@ class Tools:
         """A task behind its brief, and how to record what becomes of it."""
         told = self.tell(task)
         return "\n\n".join([*([told.brief] if told.brief else []), task, _record_under(told.run_id)])
+
+
+def _check_evidence(evidence: str) -> None:
+    if not evidence.strip():
+        raise InvalidInput("the evidence is blank; it needs what shows it: a test's result, a person's words")
 
 
 def _record_under(run_id: str) -> str:
