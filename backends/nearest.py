@@ -29,6 +29,8 @@ _LOOKED_AT, _LOOKED_AT_OF = 160, 25_000
 """Vectors found by codes that are looked at exactly, and one more for so many; of 10 nearest they hold more than 99 in 100."""
 _MANY_LEFT = 0.9  # of the codes in memory; when fewer of them are still in the file, they are read again
 _FEW = 20_000  # of so many it is cheaper to ask once which pass than to try the nearest first
+_WORTH = 4
+"""Of so many times the looks that finding enough without a list takes, all that pass may be, and are listed all the same."""
 _MOST = 100_000  # episodes that pass a filter and are listed at most
 
 
@@ -139,12 +141,12 @@ class Nearest:
         short list, they are listed, and the nearest looked for `among` them.
         """
         total = len(self._matrix) + len(self._codes or ())
-        share, step = (1.0 if total > _FEW else 0.0), (4 * count if where else count)
+        share, step = 1.0, (4 * count if where else count)
         found, passed, tried = nearest(min(16 * count if where else count, len(ids))), [np.empty(0, dtype=np.intp)], 0
         while True:
             if (
                 where
-                and (share * total <= _FEW or self._is_listed(where))
+                and (self._is_listed(where) or (share * total <= _FEW and share**2 * total <= _WORTH * count))
                 and (listed := self._all_passing(where)) is not None
             ):
                 return among(listed)
