@@ -17,7 +17,8 @@ from experience.errors import InvalidInput, shown
 
 _LONGEST_WAIT = 24 * 60 * 60 + 1  # seconds
 _PATIENCE = 1.0  # seconds for what a program has said to arrive once it has ended
-_LAST_WORDS = 65_536  # bytes of its standard error
+LAST_WORDS = 65_536
+"""Bytes of its standard error that are kept, the last ones."""
 
 
 class Ran(NamedTuple):
@@ -95,7 +96,7 @@ class _Reader(threading.Thread):
             while chunk := os.read(self._stream.fileno(), 65536):
                 self.said += chunk
                 if self._most is None:
-                    self.said = self.said[-_LAST_WORDS:]
+                    self.said = self.said[-LAST_WORDS:]
                 elif len(self.said) > self._most:
                     _end(self._process)
                     return

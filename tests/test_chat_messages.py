@@ -103,6 +103,26 @@ def test_each_of_two_conversations_that_begin_alike_keeps_its_name_as_it_grows(t
         assert outcomes(store) == ["Booked.", "Told."]
 
 
+@pytest.mark.parametrize("first", ["ACB", "CBA", "BAC", "CAB"])
+def test_conversations_and_a_copy_of_their_beginning_settle_in_whatever_order_they_come(tmp_path, first):
+    said = {
+        "A": ("Fix it", "Fixed A", "Thanks", "Bye"),
+        "B": ("Fix it", "Fixed B", "More", "Done", "So long", "Ciao"),
+        "C": (),
+    }
+    files = {name: written(tmp_path, conversation(*HELLO, *more), f"{name}.json") for name, more in said.items()}
+    with SqliteStore(tmp_path / "runs.db") as store:
+        for name in first:
+            import_paths(store, [files[name]])
+        assert outcomes(store) == ["Bye", "Ciao"]
+        ids = {record.episode.outcome: record.id for record in store.records()}
+        store.add_label(ids["Bye"], True, "human", "ada", "")
+        for order in ("CBA", "ABC", "BCA", "CAB"):
+            report = import_paths(store, [files[name] for name in order])
+            assert (report.new, report.grown, report.known) == (0, 0, 3)
+        assert store.get(ids["Bye"]).episode.success is True
+
+
 def test_calls_of_the_old_interface_are_answered_by_name(tmp_path):
     messages = [
         {"role": "user", "content": "Add"},

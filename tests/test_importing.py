@@ -906,3 +906,34 @@ def test_an_archive_that_cannot_be_unpacked_says_so(tmp_path):
         report = import_paths(store, [path])
     [unread] = report.unread
     assert "ZIP archive that cannot be unpacked here" in unread.reason
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "look" + " " * 3_976 + SECRET,
+        "look" + "\n" * 3_970 + SECRET + " and more",
+        "-----BEGIN RSA PRIVATE " + "KEY-----\n" + ("MIIEpAIBAAKCAQEA" * 4 + "\n") * 61 + SECRET,
+        "ey" + "J" + "a1B2" * 2_000,
+    ],
+)
+def test_no_half_of_a_secret_is_left_of_a_later_request_however_it_shrinks(tmp_path, request_):
+    (tmp_path / "s.jsonl").write_text("\n".join([user("Do it"), agent("Done"), user(request_), agent("Yes")]) + "\n")
+    path = tmp_path / "runs.db"
+    with SqliteStore(path) as store:
+        import_paths(store, [tmp_path / "s.jsonl"])
+        store.compact()
+        [record] = store.records()
+    assert record.episode.meta["requests"] == 2
+    assert leaks(path) == []
+    assert b"a1B2a1B2a1B2a1B2" not in path.read_bytes()
+
+
+def test_no_half_of_a_secret_is_left_of_a_long_line_that_a_label_command_says(tmp_path):
+    (tmp_path / "s.jsonl").write_text(user("Do it") + "\n")
+    said = f"import sys; sys.stdin.read(); sys.stderr.write({SECRET!r} + ' ' + 'ok ' * 21_835 + 'x' * 2); sys.exit(0)"
+    with SqliteStore(tmp_path / "runs.db") as store:
+        import_paths(store, [tmp_path / "s.jsonl"], label_with=[sys.executable, "-c", said])
+        [record] = store.records()
+        [label] = store.labels(record.id)
+    assert label.evidence.startswith("ok ok")

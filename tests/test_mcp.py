@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
@@ -544,6 +545,16 @@ def test_an_interrupt_ends_the_server_at_two_pipes_and_leaves_the_store_whole(pa
         assert (process.wait(20), process.stderr.read()) == (0, "")
     with SqliteStore(path) as store:
         assert store.count() == 1
+
+
+@pytest.mark.parametrize("wait", [0, 0.001, 0.01])
+def test_an_interrupt_just_as_a_message_arrives_ends_the_server_quietly(path, wait):
+    with piped(path) as process:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+        process.stdin.flush()
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(20), process.stderr.read()) == (0, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")

@@ -13,7 +13,7 @@ from experience.episode import Cost, moment_from
 from experience.errors import InvalidEpisode
 from experience.importers.followed import skill_of
 from experience.importers.naming import tool_name
-from experience.importers.session import LATER_LISTED, LATER_READ, Call, Leftover, Session, SkillUse, counted
+from experience.importers.session import LATER_LISTED, Call, Leftover, Session, SkillUse, counted, later_request
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -128,7 +128,7 @@ class Draft:
         if not self._asked:
             self._asked = text
         elif len(self._later) < LATER_LISTED:
-            self._later.append(text[:LATER_READ])
+            self._later.append(later_request(text))
 
     def say(self, text: str, message: str | None = None) -> None:
         """Words of the agent; those of one message, which some formats write piece by piece, belong together."""

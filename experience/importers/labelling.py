@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from experience.episode import Episode
-from experience.programs import run, words_of
+from experience.programs import LAST_WORDS, run, words_of
 from experience.screen import visible
 
 
@@ -38,12 +38,15 @@ def command_judge(command: str | Sequence[str], timeout: float = 60.0) -> Judge:
             return Verdict(None, f"{words[0]} cannot be run: {error}")
         if ran.code is None:
             return Verdict(None, f"no answer in {timeout:g} s")
-        reason = _last_line(ran.complained.decode(errors="replace"))
+        reason = _last_line(ran.complained)
         return Verdict({0: True, 1: False}.get(ran.code), reason or f"exit code {ran.code}")
 
     return judge
 
 
-def _last_line(text: str) -> str:
+def _last_line(complained: bytes) -> str:
+    if len(complained) >= LAST_WORDS:  # it may begin in the middle of a word, which may be a secret
+        complained = b"".join(complained.split(maxsplit=1)[1:])
+    text = complained.decode(errors="replace")
     lines = [line.strip() for line in text.replace("\0", "").splitlines() if line.strip()]
     return visible(lines[-1]) if lines else ""

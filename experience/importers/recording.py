@@ -141,9 +141,12 @@ class Inflow:
         return apart
 
     def _course_of(self, one: _Waiting, courses: dict[str, str]) -> str:
-        known = courses.get(str(one.new.episode.run_id))
-        before = self._newest(one.new) if known is None and _course(one.new.episode) else None
-        return known or ("" if before is None else _course(before.episode))
+        """The longest course of its name so far: the store's, or one of those that wait."""
+        name = str(one.new.episode.run_id)
+        if name not in courses:
+            before = self._newest(one.new) if _course(one.new.episode) else None
+            courses[name] = "" if before is None else _course(before.episode)
+        return courses[name]
 
     def _renamed(self, one: _Waiting, at: int) -> _Waiting:
         episode = one.new.episode

@@ -22,7 +22,7 @@ _NO_COST = Cost()
 LATER_LISTED = 20
 """Requests after the first that a session lists."""
 LATER_READ = 4_000
-"""Characters of each of them, of which an episode gets the first few: so many that no secret is cut where it is looked for."""
+"""Characters of each of them, of which an episode gets the first few."""
 COURSE, COURSE_STEP, COURSE_TURNS = "course", 4, 400
 """The key in `meta` under which a format that has to make up names says how a session went on: so many digits of a hash a turn,
 of so many turns. Sessions of one name that go on differently are different sessions."""
@@ -118,6 +118,14 @@ class Format:
     sessions: Callable[["Source"], Iterator[Session | Trouble | Leftover]]
     """Reads a file, streaming where the format is made of lines. What is broken comes out as a `Trouble`, and the rest is read.
     Nobody needs to give a `Leftover` whose turns all belong to sessions."""
+
+
+def later_request(text: str) -> str:
+    """A request after the first as a session lists it: cut where it is long, behind a whole word, so that no secret is cut in two."""
+    if len(text) <= LATER_READ:
+        return text
+    words = text[:LATER_READ].rsplit(maxsplit=1)
+    return words[0] if len(words) > 1 else f"(a word of {len(text)} characters)"
 
 
 def without_texts(session: Session) -> Session:

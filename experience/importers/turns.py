@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from experience.episode import Cost
 from experience.importers.followed import skill_of
 from experience.importers.naming import says_it_failed, tool_name
-from experience.importers.session import LATER_LISTED, LATER_READ, Call, Finding, Session, SkillUse
+from experience.importers.session import LATER_LISTED, Call, Finding, Session, SkillUse, later_request
 
 _INJECTED = re.compile(
     r"\s*<(system-reminder|environment_context|user_instructions|ide_opened_file|ide_selection|local-command-caveat)>"
@@ -102,7 +102,7 @@ class _Hearing:
             if not self.asked:
                 self.asked = turn.text
             elif len(self.later) < LATER_LISTED:
-                self.later.append(turn.text[:LATER_READ])
+                self.later.append(later_request(turn.text))
             return ""
         return "" if answered else STRAY if turn.answers else WORDLESS
 

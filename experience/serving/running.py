@@ -174,7 +174,9 @@ def _run(serve: Callable[[], Any], memory: Memory) -> None:
     try:
         anyio.run(serving)
     except BaseExceptionGroup as errors:
-        raise _innermost(errors) from errors
+        _, others = errors.split((anyio.BrokenResourceError, anyio.ClosedResourceError))
+        if others is not None:  # without others it has ended in the middle of a message
+            raise _innermost(others) from errors
 
 
 def _innermost(error: BaseException) -> BaseException:
