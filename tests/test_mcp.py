@@ -95,12 +95,21 @@ async def over_pipes(path, *options, log=None, mode="auto", **how):
         yield client
 
 
+def interruptible():
+    """What a process does before it begins: a shell that runs these tests in the background has interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def http_server(path, *options, token=None, said=None, **how):
     """A server on a free port of this machine, and the port; ended afterwards, and what it then has said is put in `said`."""
     environ = environment() | ({"EXPERIENCE_MCP_TOKEN": token} if token else {})
     process = subprocess.Popen(
-        command(path, "mcp", "--http", "--port", "0", *options, **how), stderr=subprocess.PIPE, text=True, env=environ
+        command(path, "mcp", "--http", "--port", "0", *options, **how),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environ,
+        preexec_fn=interruptible,  # noqa: PLW1509
     )
     try:
         line = process.stderr.readline()
@@ -521,7 +530,7 @@ HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocol
 def piped(path):
     """A server at two pipes that has answered the greeting."""
     with subprocess.Popen(
-        command(path, "mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        command(path, "mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=interruptible  # noqa: PLW1509
     ) as process:  # fmt: skip
         process.stdin.write(json.dumps(HELLO) + "\n")
         process.stdin.flush()
@@ -562,7 +571,7 @@ def test_an_interrupt_ends_the_server_at_a_terminal(path):
     ours, theirs = os.openpty()
     try:
         with subprocess.Popen(
-            command(path, "mcp"), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+            command(path, "mcp"), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=interruptible  # noqa: PLW1509
         ) as process:  # fmt: skip
             os.write(ours, json.dumps(HELLO).encode() + b"\n")
             assert json.loads(process.stdout.readline())["id"] == 1
