@@ -388,7 +388,8 @@ def test_hostile_text_comes_back_as_a_quoted_string_that_ends_nothing(memory, ho
         ("report_outcome", {"success": "yes", "evidence": "x", "id": 1}, "the argument success cannot be used"),
         ("report_outcome", {"success": 1, "evidence": "x", "id": 1}, "the argument success cannot be used"),
         ("propose_learning", {"text": TASK, "corrects": True}, "the argument corrects"),
-        ("record_episode", {"situation": TASK, "outcome": "x", "tools": '["a"]'}, "the argument tools cannot be used"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "tools": "a"}, "the argument tools cannot be used"),
+        ("record_episode", {"situation": TASK, "outcome": "x", "tools": "[1]"}, "the argument tools.0 cannot be used"),
         ("record_episode", {"situation": TASK, "outcome": "x", "tags": [1]}, "the argument tags.0 cannot be used"),
         ("record_episode", {"situation": TASK, "outcome": "x", "steps": True}, "the argument steps cannot be used"),
         ("record_episode", {"situation": TASK, "outcome": "x", "success": "null"}, "the argument success cannot be"),
@@ -916,3 +917,18 @@ def test_tools_run_beside_one_another_off_the_event_loop(memory):
 def test_what_belongs_to_a_port_is_refused_without_one(path, option):
     done = CliRunner().invoke(main, ["--db", str(path), "mcp", *option])
     assert (done.exit_code, f"{option[0]} would do nothing without --http" in done.output) == (2, True)
+
+
+def test_a_list_that_a_host_sends_as_a_text_is_the_list_and_no_other_text_is_read_so():
+    protocol = pytest.importorskip("mcp.server.mcpserver.utilities.func_metadata", reason="this needs the extra mcp")
+    from experience.serving.arguments import AsJson
+
+    class Given(protocol.ArgModelBase):
+        tools: tuple[str, ...] = ()
+        run_id: str | None = None
+
+    arguments = AsJson(arg_model=Given)
+    assert arguments.validate_arguments({"tools": '["shell", "http"]'})["tools"] == ("shell", "http")
+    assert arguments.validate_arguments({"run_id": '["x"]'})["run_id"] == '["x"]'
+    with pytest.raises(ValueError, match="tools"):
+        arguments.validate_arguments({"tools": "shell"})
