@@ -8,7 +8,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experience.importers.draft import NO_ANSWER, Draft, LastNames, word
+from experience.importers.draft import NO_ANSWER, Draft, LastNames
+from experience.importers.lenient import text as word
 from experience.importers.lenient import words
 from experience.importers.naming import says_it_failed
 from experience.importers.session import Format, Leftover, Session, SkillUse, Trouble

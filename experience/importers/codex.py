@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experience.importers.draft import NO_ANSWER, Draft, word
+from experience.importers.draft import NO_ANSWER, Draft
+from experience.importers.lenient import text as word
 from experience.importers.naming import says_it_failed
 from experience.importers.session import Format, Leftover, Session, SkillUse, Trouble
 from experience.importers.source import Source

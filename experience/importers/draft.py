@@ -29,11 +29,6 @@ _LONGEST_KIND = 40
 _REMEMBERED = 50_000  # names
 
 
-def word(value: object) -> str:
-    """A text out of JSON, where one is due; empty where something else stands."""
-    return value if isinstance(value, str) else ""
-
-
 class LastNames:
     """The last 50,000 names of many, by which a line that comes again is known."""
 
